@@ -29,7 +29,7 @@ from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from plugins import accounts, collections, learning, memories, search
+from plugins import accounts, collections, learning, memories, memory_tools, search
 from plugins.learning.statistics import (
     Weighted,
     difference_bounds,
@@ -208,7 +208,14 @@ def propensities(decisions: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as directory:
         harness = ShardHarness(
             Path(directory),
-            (accounts.plugin, collections.plugin, memories.plugin, search.plugin, learning.plugin),
+            (
+                accounts.plugin,
+                collections.plugin,
+                memories.plugin,
+                memory_tools.plugin,
+                search.plugin,
+                learning.plugin,
+            ),
             Models(WordEmbedder()),
         )
         try:

@@ -62,7 +62,7 @@ class Ranking(_AboutAQuery):
 
 
 class Missing(_AboutAQuery):
-    expected_content: str = Field(
+    expected_content: Annotated[str, AfterValidator(not_blank)] = Field(
         min_length=1, max_length=CONTENT_CHARS_MAX, description="What should have been found."
     )
 

@@ -56,6 +56,7 @@ from plugins.search import (
     SEARCH_ITEMS_DEFAULT,
     SEARCH_ITEMS_MAX,
     SearchReply,
+    completed,
     reply_with,
 )
 from runtime.api.context import ReadContext
@@ -220,6 +221,7 @@ def search(ctx: ReadContext, body: GraphSearch) -> dict[str, Any]:
         }
         for result, ordinal in zip(reply["results"], page, strict=True)
     ]
+    completed(ctx, reply)
     return reply | {
         "entities": [entity_view(row) for row in names.values()],
         "relationships": [relationship_view(claim, names) for claim in reached.claims],

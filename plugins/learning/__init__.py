@@ -50,7 +50,7 @@ from plugins.learning.operations import OPERATIONS
 from plugins.learning.settings import LearningSettings
 from plugins.learning.statistics import LEARNING
 from plugins.learning.tools import TOOLS
-from plugins.memories import MEMORY_DELETED
+from plugins.memories import MEMORY_DELETED, MEMORY_UPDATED
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.exporting import Exported, sections
 from runtime.api.plugin import Plugin
@@ -79,7 +79,7 @@ def export(ctx: ReadContext) -> Iterator[Exported]:
 plugin = Plugin(
     name="learning",
     id_prefixes=("cor", "dec", "obs"),
-    requires=("collections", "memories", "search"),
+    requires=("collections", "memories", "memory_tools", "search"),
     tools=TOOLS,
     operations=(
         *OPERATIONS,
@@ -90,7 +90,12 @@ plugin = Plugin(
     ),
     tables=(*decision_store.TABLES, *corrections.TABLES, *decision_log.TABLES),
     indexes=(*decision_store.INDEXES, corrections.CORRECTION_FIELDS, *decision_log.INDEXES),
-    subscribe={COLLECTION_CLEANUP.kind: sweep_collection, MEMORY_DELETED.kind: corrections.forget},
+    subscribe={
+        COLLECTION_CLEANUP.kind: sweep_collection,
+        MEMORY_DELETED.kind: corrections.forget,
+        MEMORY_UPDATED.kind: corrections.note_successor,
+    },
+    migrations={("corrections", 1): lambda row: row},  # what was added since has a default
     jobs=(INDEX_JOB, decision_log.INDEX_JOB),
     settings={"learning": LearningSettings},
     extras=(LEARNING,),

@@ -20,11 +20,11 @@ is to review.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from plugins.learning import limits
 from plugins.learning.corrections import (
@@ -43,7 +43,8 @@ from plugins.learning.statistics import LEARNING, similarity_weighted
 from plugins.memories import rows_at
 from plugins.search import SearchSettings
 from runtime.api.context import ReadContext
-from runtime.api.operation import Call, Query, Read, View
+from runtime.api.operation import Call, Query, Read, View, not_blank
+from runtime.errors import ValidationFailed
 from runtime.inference import Models
 
 DECISIONS_MIN = 3
@@ -54,7 +55,7 @@ CORRECTIONS_SHOWN_MAX = 5
 
 
 class ConfidenceQuery(Query):
-    query: str = Field(
+    query: Annotated[str, AfterValidator(not_blank)] = Field(
         min_length=1,
         max_length=limits.QUERY_STRING_CHARS_MAX,
         description="What is to be done, in plain words.",
@@ -77,6 +78,10 @@ class ConfidenceQuery(Query):
 
     @model_validator(mode="after")
     def _one_name_for_the_user(self) -> ConfidenceQuery:
+        if self.user_id and self.end_user_id and self.user_id != self.end_user_id:
+            raise ValidationFailed.at(
+                ("query", "end_user_id"), "is another name for user_id, and names another one"
+            )
         self.user_id = self.user_id or self.end_user_id
         return self
 

@@ -18,21 +18,23 @@ Choices:
 - Collection and scopes come from the corrected memory unless the request names others; without one,
   from the request or the default.
 - A memory that was superseded already is 409: correct the one that took its place.
-- Deleting the memory of a correction directly takes the correction with it and leaves what it
-  superseded superseded.
-- Deleting a correction that was itself corrected hands what it had superseded on to the newer one.
+- Whatever takes the memory of a correction, itself deleted, expired or gone with its collection,
+  takes the correction with it, and what it had superseded stands again.
+- A correction that goes and was itself corrected hands what it had superseded on to the newer one.
+- A memory that is an agent's file is 409: its path would be without a file.
 - `GET /v1/corrections/relevant` leaves out what is not near to the query; when the embedder is down
   it goes by words.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pyroaring import BitMap
 
 from plugins.collections import CollectionId, require_collection
@@ -62,9 +64,20 @@ from plugins.memories import (
     supersede,
     wait_seconds,
 )
+from plugins.memory_tools import FILE
 from plugins.search import SearchSettings
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.operation import Body, Call, Idempotency, Query, Read, Reply, View, Write
+from runtime.api.operation import (
+    Body,
+    Call,
+    Idempotency,
+    Query,
+    Read,
+    Reply,
+    View,
+    Write,
+    not_blank,
+)
 from runtime.api.pagination import Page, PageQuery, envelope, example_page, newest_first
 from runtime.errors import Conflict, NotFound
 from runtime.inference import Models
@@ -149,7 +162,7 @@ class CorrectionQuery(PageQuery):
 
 
 class RelevantQuery(Query):
-    query: str = Field(
+    query: Annotated[str, AfterValidator(not_blank)] = Field(
         min_length=1, max_length=QUERY_STRING_CHARS_MAX, description="The task, in plain words."
     )
     correction_type: Type | None = Field(default=None, description="Only this type.")
@@ -164,6 +177,8 @@ class RelevantQuery(Query):
 
 
 class CorrectionRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """superseded_by: what took the place of its memory, to be known when that memory is gone."""
+
     id: str
     type: str
     created_at: int
@@ -171,10 +186,15 @@ class CorrectionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     superseded_memory_id: str | None = None
     original_content: str | None = None
     context: str | None = None
+    superseded_by: str | None = None
 
 
 CORRECTIONS: Table[CorrectionRow] = Table(
-    "corrections", key=("ordinal",), row=CorrectionRow, doc="corrections, by their memory's ordinal"
+    "corrections",
+    key=("ordinal",),
+    row=CorrectionRow,
+    version=2,  # 2: superseded_by
+    doc="corrections, by their memory's ordinal",
 )
 CORRECTION_IDS: Table[bytes] = Table(
     "correction_ids",
@@ -380,26 +400,32 @@ def replay_correction(ctx: ReadContext, body: NewCorrection, resource_id: str, c
 def delete(ctx: WriteContext, body: None) -> dict[str, Any]:
     """Delete the correction and its memory; what it took the place of comes back."""
     row, memory = get_correction(ctx, ctx.path["id"])
-    before = None if row.superseded_memory_id is None else find_row(ctx, row.superseded_memory_id)
-    newer = None if memory.superseded_by_id is None else find_row(ctx, memory.superseded_by_id)
-    delete_memories(ctx, [memory])
-    if before is not None and before.superseded_by_id == memory.id:
-        if newer is None:
-            restore(ctx, before, reason="correction deleted")
-        else:
-            supersede(ctx, before, newer.id, reason="correction deleted")
-            later = ctx[CORRECTIONS].get(newer.ordinal)
-            if later is not None:
-                ctx[CORRECTIONS].put(
-                    (newer.ordinal,), msgspec.structs.replace(later, superseded_memory_id=before.id)
-                )
+    delete_memories(ctx, [memory])  # the rest is `forget`
     return {"id": row.id, "deleted": True}
+
+
+def note_successor(
+    ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
+) -> None:
+    """Keep, as a subscriber, what takes the place of a correction's memory, or that nothing does
+    any more.
+    """
+    raw = ctx[CORRECTION_MEMORIES].get(resource_id)
+    memory = None if raw is None else find_row(ctx, resource_id)
+    if memory is None:
+        return
+    row = ctx[CORRECTIONS].row(memory.ordinal)
+    if row.superseded_by != memory.superseded_by_id:
+        after = msgspec.structs.replace(row, superseded_by=memory.superseded_by_id)
+        ctx[CORRECTIONS].put((memory.ordinal,), after)
 
 
 def forget(
     ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
 ) -> None:
-    """Remove, as a subscriber, the record of a correction whose memory is gone."""
+    """Remove, as a subscriber, the record of a correction whose memory is gone; what it took the
+    place of comes back.
+    """
     raw = ctx[CORRECTION_MEMORIES].get(resource_id)
     if raw is None:
         return
@@ -409,12 +435,30 @@ def forget(
     ctx[CORRECTION_MEMORIES].delete(resource_id)
     ctx[CORRECTION_IDS].delete(row.id)
     ctx[CORRECTIONS].delete(ordinal)
+    before = None if row.superseded_memory_id is None else find_row(ctx, row.superseded_memory_id)
+    if before is None or before.superseded_by_id != resource_id:
+        return
+    newer = None if row.superseded_by is None else find_row(ctx, row.superseded_by)
+    if newer is None:
+        restore(ctx, before, reason="correction deleted")
+        return
+    supersede(ctx, before, newer.id, reason="correction deleted")
+    later = ctx[CORRECTIONS].get(newer.ordinal)
+    if later is not None:
+        handed_on = msgspec.structs.replace(later, superseded_memory_id=before.id)
+        ctx[CORRECTIONS].put((newer.ordinal,), handed_on)
 
 
 def _corrected(ctx: ReadContext, body: NewCorrection) -> MemoryRow | None:
     if body.memory_id is None:
         return None
     row = get_row(ctx, body.memory_id)
+    if row.source_type == FILE:
+        raise Conflict(
+            "This memory is a file of an agent. Change it with POST /v1/memory-tool, for example "
+            f'{{"command": "str_replace", "path": {json.dumps(row.source_reference)}, …}}.',
+            param="memory_id",
+        )
     if row.superseded:
         raise Conflict(
             "This memory has been superseded already. Correct the memory that took its place, or "

@@ -173,7 +173,7 @@ def _behaviour(body: NewDecision, action: str) -> tuple[list[float], int, str, b
     actions = [candidate.action_key for candidate in body.candidates]
     chosen = actions.index(action)
     used_baseline = body.baseline_action_key == action
-    if body.behavior_probabilities is not None:
+    if body.behavior_probabilities is not None and not body.propensity_unknown:
         probabilities = [float(body.behavior_probabilities.get(action, 0.0)) for action in actions]
         return (
             probabilities,
@@ -183,7 +183,7 @@ def _behaviour(body: NewDecision, action: str) -> tuple[list[float], int, str, b
             "Recorded as reported, with the whole distribution.",
         )
     chance = 1.0 if len(actions) == 1 else body.action_probability
-    if chance is None:
+    if chance is None or body.propensity_unknown:
         return (
             [-1.0] * len(actions),
             chosen,

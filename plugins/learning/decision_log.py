@@ -107,7 +107,7 @@ class LoggedQuery(PageQuery):
 
 
 class SimilarDecisionQuery(Query):
-    query: str = Field(
+    query: Annotated[str, AfterValidator(not_blank)] = Field(
         min_length=1,
         max_length=QUERY_STRING_CHARS_MAX,
         description="The decision at hand, in plain words.",

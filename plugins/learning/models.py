@@ -333,7 +333,11 @@ class NewOutcome(Body):
         default=None, max_length=limits.OBSERVATIONS_PER_CALL_MAX, description="Metric by metric."
     )
     reward: float | None = Field(
-        default=None, strict=True, ge=-1, le=1, description="One number, −1 to 1."
+        default=None,
+        strict=True,
+        ge=-REWARD_MAX,
+        le=REWARD_MAX,
+        description="One number, −1 to 1, or inside the decision's `reward_range`.",
     )
     success: StrictBool | None = Field(default=None, description="Whether it went well.")
     idempotency_key: BodyKey | None = None

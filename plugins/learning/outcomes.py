@@ -33,14 +33,13 @@ def report(ctx: WriteContext, body: NewOutcome) -> Reply:
     ordinal, row = find_record(ctx, ctx.path["id"])
     details = ctx[DECISION_DETAILS].row(ordinal)
     known = observations(ctx, ordinal)
-    metrics, ids = dict(row.metrics), []
+    ids: list[str] = []
     made: list[ObservationRow] = []
     for place, told in enumerate(told_observations(body)):
         repeated = _repeated(ctx, [*known, *made], told)
         if repeated is None:
             _check_observation(row, [*known, *made], told, place, body)
             made.append(_observation(ctx, told, made))
-            metrics[told.metric_key] = told.value
         ids.append((repeated or made[-1]).id)
     if len(known) + len(made) > limits.OBSERVATIONS_PER_DECISION_MAX:
         raise Conflict(
@@ -49,6 +48,7 @@ def report(ctx: WriteContext, body: NewOutcome) -> Reply:
     for number, observation in enumerate(made, len(known)):
         ctx[OBSERVATIONS].put((ordinal, number), observation)
     if made:
+        metrics = {name: each.value for name, each in latest([*known, *made]).items()}
         changes = {
             "metrics": metrics,
             "reward": composite(metrics, details.metric_weights),
@@ -90,14 +90,28 @@ def composite(metrics: dict[str, float], weights: dict[str, float] | None) -> fl
     )
 
 
+def latest(rows: Sequence[ObservationRow]) -> dict[str, ObservationRow]:
+    """Metric -> the observation that counts, the one reported last; one that corrects another
+    stands where that one stood.
+    """
+    places: dict[str, int] = {}
+    counting: dict[str, ObservationRow] = {}
+    for number, row in enumerate(rows):
+        places[row.id] = number if row.corrects is None else places.get(row.corrects, number)
+        before = counting.get(row.metric_key)
+        if before is None or places[before.id] <= places[row.id]:
+            counting[row.metric_key] = row
+    return counting
+
+
 def status_of(rows: Sequence[ObservationRow]) -> str:
     """pending until the latest observation of each metric is final; corrected once one took
     another's place.
     """
-    latest = {row.metric_key: row for row in rows}
-    if any(row.corrects is not None for row in latest.values()):
+    counting = latest(rows).values()
+    if any(row.corrects is not None for row in counting):
         return "corrected"
-    return "final" if latest and all(row.is_final for row in latest.values()) else "pending"
+    return "final" if counting and all(row.is_final for row in counting) else "pending"
 
 
 def _repeated(
@@ -134,8 +148,10 @@ def _check_observation(
         else (-1.0, 1.0)
     )
     if not low <= told.value <= high:
+        told_as = "; tell `reward`" if field == SUCCESS else ""
         raise ValidationFailed.at(
-            (*at, field), f"must be inside the decision's reward range, {low:g} to {high:g}"
+            (*at, field),
+            f"must be inside the decision's reward range, {low:g} to {high:g}{told_as}",
         )
     if told.corrects is not None:
         corrected = next((other for other in known if other.id == told.corrects), None)

@@ -118,7 +118,7 @@ async def _store(lines: Sequence[dict[str, Any]], first: int, steps: Any) -> lis
             memories.append(RawMemory.model_validate(line))
             waiting.append(outcomes[-1])
         except ValidationError as invalid:
-            outcomes[-1] |= _failure(failed(invalid))
+            outcomes[-1] |= _failure(failed(invalid, line))
     if not memories:
         return outcomes
     try:

@@ -11,7 +11,15 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, get_args
 
 import orjson
-from pydantic import AfterValidator, ConfigDict, Field, RootModel, StrictBool, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    StrictBool,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from plugins.collections import METADATA_BYTES_MAX, CollectionId
@@ -192,6 +200,19 @@ class Batch(Scoped):
     wait_for_index: StrictBool = Field(
         default=False, description="Wait up to 30 seconds for all to be searchable."
     )
+
+    @field_validator("memories", mode="before")
+    @classmethod
+    def _as_they_are(cls, items: Any) -> Any:
+        first = items[: limits.BATCH_ITEMS_MAX] if isinstance(items, list) else []
+        for place, item in enumerate(first):
+            if isinstance(item, dict) and item.get("infer") is True:
+                raise ValidationFailed.at(
+                    ("body", "memories", place, "infer"),
+                    "goes with POST /v1/memories and /v1/memories/process; a batch is stored as it "
+                    "is",
+                )
+        return items
 
 
 class MemoryPatch(Patch):

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from plugins.memories import MEMORY_FIELDS
 from plugins.memory_tools import edit, files
+from plugins.memory_tools.files import FILE
 from runtime.api.plugin import Plugin
 
-__all__ = ["plugin"]
+__all__ = ["FILE", "plugin"]
 
 plugin = Plugin(
     name="memory_tools",

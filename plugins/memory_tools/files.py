@@ -61,7 +61,7 @@ from runtime.errors import BadRequest, Conflict, NotFound, ValidationFailed
 from runtime.inference import Models
 
 SOURCE = "memory-tool"  # what the `source` of a memory that is a file begins with
-SOURCE_TYPE = "memory_file"
+FILE = "memory_file"  # the source_type of its memory
 NEEDED = {
     "view": ("path",),
     "create": ("path", "file_text"),
@@ -191,7 +191,7 @@ class Tree:
         self._files = readable(ctx) & self._fields.of("collection", self.collection.number)
         for name, value in {
             "source": self.source,
-            "source_type": SOURCE_TYPE,
+            "source_type": FILE,
             **self.apart,
         }.items():
             self._files &= self._fields.of(name, value)
@@ -398,7 +398,7 @@ def create(ctx: WriteContext, tree: Tree, body: MemoryCommand) -> Reply:
     check_new(tree, path)
     fields = {
         "source": tree.source,
-        "source_type": SOURCE_TYPE,
+        "source_type": FILE,
         **tree.apart,
         **_placed(path, {}),
     }

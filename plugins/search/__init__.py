@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from plugins.search import advanced, context, learned_weights, search
 from plugins.search.dates import find_dates
-from plugins.search.events import SEARCH_COMPLETED
+from plugins.search.events import SEARCH_COMPLETED, completed
 from plugins.search.learned_weights import (
     IMPORTANCE,
     RECENCY,
@@ -79,6 +79,7 @@ __all__ = [
     "SearchBody",
     "SearchReply",
     "SearchSettings",
+    "completed",
     "find_dates",
     "plugin",
     "ranking_profile",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -68,15 +68,48 @@ _LIMITS = re.compile(r"{(\w+)}")
 _SPOKEN = ("value_error", "assertion_error")
 
 
-def failed(invalid: ValidationError, *root: str | int) -> ValidationFailed:
-    """What pydantic found, in our words. root: "body" or "query", and the way from there."""
-    found = invalid.errors(include_url=False)[:VALIDATION_FINDINGS_MAX]
+def failed(invalid: ValidationError, value: Any, *root: str | int) -> ValidationFailed:
+    """What pydantic found in a value, in our words, one finding for each place.
+
+    root: "body" or "query", and the way from there.
+    """
+    told: dict[tuple[str | int, ...], tuple[str, list[str]]] = {}
+    alternatives: set[tuple[str | int, ...]] = set()
+    for found in invalid.errors(include_url=False)[:VALIDATION_FINDINGS_MAX]:
+        way = tuple(_way(found["loc"], value, is_missing=found["type"] == "missing"))
+        if len(way) < len(found["loc"]):
+            alternatives.add(way)
+        sentences = told.setdefault(way, (found["type"], []))[1]
+        if (sentence := _sentence(found)) not in sentences:
+            sentences.append(sentence)
+    for way in alternatives:
+        # Where one of the alternatives was taken, what is inside it is wrong, not the whole.
+        if any(other[: len(way)] == way and other != way for other in told):
+            told.pop(way, None)
     return ValidationFailed(
         [
-            {"loc": [*root, *map(_place, f["loc"])], "msg": _sentence(f), "type": f["type"]}
-            for f in found
+            {"loc": [*root, *map(_place, way)], "msg": ", or ".join(sentences), "type": kind}
+            for way, (kind, sentences) in told.items()
         ]
     )
+
+
+def _way(loc: Sequence[int | str], value: Any, *, is_missing: bool) -> Iterator[int | str]:
+    """The steps of a path that the caller has written, without pydantic's names of alternatives;
+    the last step of what is missing is not there, and told.
+    """
+    for place, step in enumerate(loc):
+        if _has(value, step):
+            value = value[step]
+            yield step
+        elif is_missing and place == len(loc) - 1:
+            yield step
+
+
+def _has(value: Any, step: int | str) -> bool:
+    if isinstance(value, dict):
+        return step in value
+    return isinstance(value, list) and isinstance(step, int) and step < len(value)
 
 
 def _sentence(finding: Mapping[str, Any]) -> str:

@@ -180,7 +180,7 @@ class BodyParser:
             try:
                 read.append(self._line.validate_python(line))
             except ValidationError as invalid:
-                findings += failed(invalid, "body", self._lines_field, place).details or []
+                findings += failed(invalid, line, "body", self._lines_field, place).details or []
                 if len(findings) >= VALIDATION_FINDINGS_MAX:
                     break
         if findings:
@@ -191,7 +191,7 @@ class BodyParser:
         try:
             return self._model.model_validate(value)
         except ValidationError as invalid:
-            raise failed(invalid, "body") from None
+            raise failed(invalid, value, "body") from None
 
 
 def _parsed_line(line: bytes, number: int) -> dict[str, Any]:
@@ -260,7 +260,7 @@ class QueryParser:
         try:
             return self._model.model_validate(values)
         except ValidationError as invalid:
-            raise failed(invalid, "query") from None
+            raise failed(invalid, values, "query") from None
 
 
 def idempotency_key(header: bytes) -> str:

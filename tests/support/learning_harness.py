@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from plugins import accounts, collections, learning, memories, search
+from plugins import accounts, collections, learning, memories, memory_tools, search
 from runtime.api.operation import Call
 from runtime.inference import Models
 from tests.support.embedding import WordEmbedder
@@ -23,7 +23,14 @@ class LearningHarness(ShardHarness):
         self.embedder = WordEmbedder()
         super().__init__(
             directory,
-            (accounts.plugin, collections.plugin, memories.plugin, search.plugin, learning.plugin),
+            (
+                accounts.plugin,
+                collections.plugin,
+                memories.plugin,
+                memory_tools.plugin,
+                search.plugin,
+                learning.plugin,
+            ),
             Models(self.embedder),
         )
         self.me = self.register()

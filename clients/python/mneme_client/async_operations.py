@@ -2123,7 +2123,7 @@ class AsyncLearning:
 
         id            The id of the resource.
         observations  Metric by metric.
-        reward        One number, −1 to 1.
+        reward        One number, −1 to 1, or inside the decision's `reward_range`.
         success       Whether it went well.
         """
         request = Request(

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: e915d63c8597431381ac06e42320e1780f9b6473c9cd8fc76a83ad250678a78d
+// SHA-256 of the document: 9b5e4582bccc3fb4b92ab3b46eea0e9fd3d2fb860b5185743caaff13fe55efa8
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 
+from plugins.search import SEARCH_COMPLETED
 from plugins.search.advanced import AdvancedBody
 from plugins.search.models import SearchBody
-from runtime.api.plugin import Retriever
+from runtime.api.plugin import Plugin, Retriever
+from runtime.inference import Models
+from tests.support.embedding import WordEmbedder
+from tests.support.graph_harness import PLUGINS
 from tests.support.ingestion_harness import JUNE, IngestionHarness
+from tests.support.shard_harness import ShardHarness
 
 pytestmark = pytest.mark.usefixtures("without_delay")
 
@@ -102,3 +107,25 @@ def test_a_search_says_whether_it_has_candidates_of_the_graph() -> None:
         none, others = ({"channels": {name: 0}} for name in ("graph", "lexical"))
         assert not asks(AdvancedBody, in_hybrid, search_type=kind, boosts=none)
         assert asks(AdvancedBody, in_hybrid, search_type=kind, boosts=others)
+
+
+def test_it_is_told_of_as_the_search_that_it_is(tmp_path: Path) -> None:
+    heard: list[dict[str, Any]] = []
+    ear = Plugin(
+        name="ear",
+        subscribe={
+            SEARCH_COMPLETED.kind: lambda ctx, event_id, kind, data, id_: heard.append(data)
+        },
+        audience=lambda ctx, kind: True,
+    )
+    harness = ShardHarness(tmp_path, (*PLUGINS, ear), Models(WordEmbedder()))
+    try:
+        me = harness.register()
+        memory = harness("memories.create", {"content": "Ada knows Charles."}, who=me).body["id"]
+        claim = {"source": "Ada", "type": "knows", "target": "Charles", "source_memory_id": memory}
+        harness("graph.relationships.create", claim, who=me)
+        found = harness("search.graph", {"entity": "Ada"}, who=me).body["evidence_ids"]
+        harness.until(lambda: bool(heard))
+    finally:
+        harness.close()
+    assert (heard[0]["search_type"], heard[0]["top_ids"]) == ("graph", found) and found == [memory]

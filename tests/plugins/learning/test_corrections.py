@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from plugins import accounts, collections, learning, memories, search
+from plugins import accounts, collections, learning, memories, memory_tools, search
 from runtime.inference import Models
 from tests.support.embedding import WordEmbedder
 from tests.support.shard_harness import ShardHarness
@@ -27,6 +27,7 @@ class CorrectionHarness(ShardHarness):
             accounts.plugin,
             collections.plugin,
             memories.plugin,
+            memory_tools.plugin,
             search.plugin,
             learning.plugin,
         )
@@ -117,6 +118,45 @@ def test_a_correction_of_a_correction_keeps_one_truth_whatever_goes(
     assert archive.found("Where does Ada live?") == ["Ada lives in Faro."]
     archive("corrections.delete", who=archive.me, id=second["id"])
     assert archive.found("Where does Ada live?") == [LISBON]
+
+
+@pytest.mark.parametrize("gone", ["memory", "collection"])
+def test_what_it_took_the_place_of_comes_back_however_it_goes(
+    archive: CorrectionHarness, gone: str
+) -> None:
+    trips = archive("collections.create", {"name": "trips"}, who=archive.me).body["id"]
+    wrong = archive.add(LISBON)
+    made = archive.correct(PORTO, memory_id=wrong, collection_id=trips)
+    if gone == "memory":
+        archive("memories.delete", who=archive.me, id=made["memory_id"])
+    else:
+        archive("collections.delete", who=archive.me, id=trips)
+    archive.settle()
+    assert archive.found("Where does Ada live?") == [LISBON]
+    memory = archive("memories.get", who=archive.me, id=wrong).body
+    assert memory["superseded_by_id"] is None
+    assert archive("corrections.list", who=archive.me).body["total_count"] == 0
+
+
+def test_deleting_the_memory_of_a_corrected_correction_hands_on(archive: CorrectionHarness) -> None:
+    wrong = archive.add(LISBON)
+    first = archive.correct(PORTO, memory_id=wrong)
+    second = archive.correct("Ada lives in Faro.", memory_id=first["memory_id"])
+    archive("memories.delete", who=archive.me, id=first["memory_id"])
+    assert archive.found("Where does Ada live?") == ["Ada lives in Faro."]
+    archive("memories.delete", who=archive.me, id=second["memory_id"])
+    assert archive.found("Where does Ada live?") == [LISBON]
+
+
+def test_an_agents_file_is_corrected_where_it_is(archive: CorrectionHarness) -> None:
+    path = "/memories/ada.md"
+    file = {"command": "create", "path": path, "file_text": LISBON}
+    assert archive("memory_files.execute", file, who=archive.me).status in (200, 201)
+    (memory,) = archive("memories.list", who=archive.me).body["items"]
+    wrong = {"corrected_content": PORTO, "correction_type": "factual", "memory_id": memory["id"]}
+    refused = archive("corrections.create", wrong, who=archive.me)
+    assert refused.status == 409 and path in refused.body["message"]
+    assert archive("memories.list", who=archive.me).body["total_count"] == 1
 
 
 def test_what_is_superseded_already_is_not_corrected_again(archive: CorrectionHarness) -> None:

@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from plugins import accounts, collections, learning, memories, search
+from plugins import accounts, collections, learning, memories, memory_tools, search
+from plugins.learning.confidence import ConfidenceQuery
+from plugins.learning.corrections import RelevantQuery
+from plugins.learning.decision_log import SimilarDecisionQuery
+from runtime.api.operation import Query
+from runtime.errors import ValidationFailed
 from runtime.inference import Models
 from tests.support.embedding import WordEmbedder
 from tests.support.shard_harness import ShardHarness
@@ -21,7 +27,7 @@ class DecisionHarness(ShardHarness):
 
     def __init__(self, directory: Path):
         self.embedder = WordEmbedder()
-        plugins = (accounts, collections, memories, search, learning)
+        plugins = (accounts, collections, memories, memory_tools, search, learning)
         super().__init__(directory, [each.plugin for each in plugins], Models(self.embedder))
         self.me = self.register()
 
@@ -180,3 +186,16 @@ def test_a_correction_calls_for_a_review_until_it_has_gone_well_since(log: Decis
 
 def test_a_context_that_is_no_object_is_refused(log: DecisionHarness) -> None:
     assert log("confidence.get", who=log.me, query={"query": "x", "context": "["}).status == 422
+
+
+@pytest.mark.parametrize("model", [ConfidenceQuery, RelevantQuery, SimilarDecisionQuery])
+def test_a_question_has_words(model: type[Query]) -> None:
+    with pytest.raises(ValidationError):
+        model.model_validate({"query": " \n"})
+
+
+def test_a_user_is_named_once() -> None:
+    same = {"query": "refund", "user_id": "ada", "end_user_id": "ada"}
+    assert ConfidenceQuery.model_validate(same).user_id == "ada"
+    with pytest.raises(ValidationFailed):
+        ConfidenceQuery.model_validate({**same, "end_user_id": "eve"})

@@ -129,6 +129,11 @@ def test_an_observed_choice_is_recorded_as_reported(office: LearningHarness) -> 
         unknown["action_probability"],
         unknown["distribution"],
     ) == ("unknown", None, {})
+    for told in ({"action_probability": 0.3}, {"behavior_probabilities": {"refund": 1.0}}):
+        doubted = office.decide(
+            mode="observe", chosen_action_key="refund", propensity_unknown=True, **told
+        )
+        assert (doubted["propensity_source"], doubted["distribution"]) == ("unknown", {})
 
 
 @pytest.mark.parametrize(
@@ -174,6 +179,31 @@ def test_a_repeated_key_makes_one_decision_and_one_report(office: LearningHarnes
 
 
 # --- outcomes -------------------------------------------------------------------------------------
+
+
+def test_an_observation_that_corrects_another_stands_where_that_stood(
+    office: LearningHarness,
+) -> None:
+    decision = office.observe("refund", 0.5)
+    first, _ = (
+        office.report(decision, observations=[{"metric_key": "success", "value": value}])
+        for value in (1, 0)
+    )
+    (corrected,) = first["observation_ids"]
+    late = {"metric_key": "success", "value": 0.5, "corrects": corrected}
+    assert office.report(decision, observations=[late])["composite_reward"] == 0.0
+    third = office.report(decision, observations=[{**late, "corrects": None, "value": 0.25}])
+    assert third["composite_reward"] == 0.25
+
+
+def test_a_reward_lies_in_the_range_that_its_decision_declares(office: LearningHarness) -> None:
+    decision = office.observe("refund", 0.5, reward_range=[2, 5])
+    assert office.report(decision, reward=3.0)["composite_reward"] == 3.0
+    for told in ({"reward": 1.0}, {"reward": 5.5}, {"success": True}):
+        refused = office("learning.report", told, who=office.me, id=decision)
+        assert refused.status == 422 and "2 to 5" in refused.body["message"], told
+    plain = office.observe("refund", 0.5)
+    assert office("learning.report", {"reward": 1.5}, who=office.me, id=plain).status == 422
 
 
 def test_outcomes_append_and_the_latest_of_each_metric_counts(office: LearningHarness) -> None:

@@ -13,7 +13,7 @@ from plugins.memories import MEMORY_FEATURES, NewMemory, TextFeatures, limits
 from plugins.memories.features import NOTHING
 from plugins.memories.models import Batch
 from plugins.memories.store import speaker_hash
-from runtime.errors import ApiError
+from runtime.errors import ApiError, ValidationFailed
 from tests.support.embedding import WordEmbedder
 from tests.support.memory_harness import call, checked, events, found, ids, inside, nothing_left
 from tests.support.shard_harness import ShardHarness
@@ -340,6 +340,14 @@ def test_a_batch_keeps_a_result_for_each_item(harness: ShardHarness, ada: str) -
     assert ids(harness, ada, collection_id=mine, user_id="u") == ["one"]
     assert ids(harness, ada, user_id="v") == ["three"]
     assert harness("collections.get", who=ada, id=mine).body["memory_count"] == 2
+
+
+def test_a_batch_says_that_it_infers_nothing(harness: ShardHarness, ada: str) -> None:
+    batch = {"memories": [{"content": "one", "infer": False}, {"content": "two", "infer": True}]}
+    with pytest.raises(ValidationFailed) as refused:
+        Batch.model_validate(batch)
+    assert refused.value.details[0]["loc"] == ["body", "memories", 1, "infer"]
+    assert "/v1/memories/process" in refused.value.message
 
 
 def test_what_stores_several_memories_points_at_its_job_when_all_are_ready(

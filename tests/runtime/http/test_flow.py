@@ -148,7 +148,7 @@ PLUGIN = Plugin(
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OverHttp]:
     plugins = (accounts.plugin, example_plugin(), PLUGIN)
     with over_http(
-        tmp_path_factory.mktemp("flows"), plugins, limits__requests_per_minute=1_000
+        tmp_path_factory.mktemp("flows"), plugins, limits__requests_per_minute=100_000
     ) as service:
         yield service
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import orjson
 import pytest
-from pydantic import AfterValidator, Field, HttpUrl, model_validator
+from pydantic import AfterValidator, Field, HttpUrl, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
 
 from runtime.api.operation import Body, Operation, Patch, Query, Write
@@ -36,6 +36,11 @@ def speaking(value: str) -> str:
     raise ValueError("must name a port of call")
 
 
+class Target(Body):
+    key: str
+    size: int = 0
+
+
 class Note(Body):
     content: str | None = Field(None, min_length=2, max_length=20)
     size: int = Field(1, ge=1, le=9)
@@ -50,6 +55,8 @@ class Note(Body):
     code: str = Field("aa", pattern="^[a-z]+$")
     careless: Annotated[str, AfterValidator(repeating)] | None = None
     careful: Annotated[str, AfterValidator(speaking)] | None = None
+    target: Literal["all", "none"] | Target | None = None
+    value: Annotated[float, Field(strict=True)] | StrictBool | list[Target] = 0.0
 
     @model_validator(mode="after")
     def _is_whole(self):
@@ -112,6 +119,11 @@ def read(value: Any) -> Any:
         ({"careless": SECRET}, ["careless"], "value_error"),
         ({"careful": SECRET}, ["careful"], "value_error"),
         ({"metadata": {"forbidden": SECRET}}, [], "forbidden_metadata"),
+        ({"target": SECRET}, ["target"], "literal_error"),
+        ({"target": {"size": 1}}, ["target", "key"], "missing"),
+        ({"target": {"key": 3}}, ["target", "key"], "string_type"),
+        ({"value": SECRET}, ["value"], "float_type"),
+        ({"value": [{"key": "a"}, {"key": 3}]}, ["value", 1, "key"], "string_type"),
     ],
 )
 def test_a_finding_names_the_place_and_repeats_nothing(value, loc, kind):
@@ -123,6 +135,14 @@ def test_a_finding_names_the_place_and_repeats_nothing(value, loc, kind):
     shown = orjson.dumps([failed.value.message, failed.value.param, failed.value.details]).decode()
     assert not any(part in shown for part in (SECRET, "77777", "31337", "hunter"))
     assert finding["msg"] and "{" not in finding["msg"]
+
+
+def test_alternatives_are_told_in_one_sentence() -> None:
+    with pytest.raises(ValidationFailed) as failed:
+        read({"value": SECRET})
+    assert failed.value.param == "body.value"
+    (finding,) = failed.value.details
+    assert finding["msg"] == "must be a number, or must be true or false, or must be an array"
 
 
 def test_a_validator_speaks_for_itself_unless_it_repeats_its_input():
