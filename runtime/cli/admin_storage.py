@@ -122,6 +122,11 @@ def secrets(parsed: argparse.Namespace, settings: Settings) -> int:
     if left or not rings:
         print("Start the service with secrets.service and secrets.service_previous: it wraps them.")
         return STILL_NEEDED
+    if given.pepper_previous is not None:
+        print(
+            "Of secrets.pepper_previous this says nothing: `mneme admin verify` finds the "
+            "addresses that still need it, and --repair stores them under the new one."
+        )
     print(
         f"Nothing that is stored in {settings.data_dir} needs the secret before; API keys that it "
         "signed, and sessions, do."

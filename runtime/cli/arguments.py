@@ -262,7 +262,9 @@ def _add_ingest(commands: Commands) -> None:
         help="a file, or a folder with all the files below it",
     )
     files.add_argument(
-        "--api-key", metavar="KEY", help="the account's key (default: the local demo account's)"
+        "--api-key",
+        metavar="KEY",
+        help=f"the account's key (default: ${run.KEY_VARIABLE}, else the local demo account's)",
     )
     files.add_argument(
         "--collection",
@@ -367,7 +369,7 @@ def _add_logs(commands: Commands) -> None:
     find.add_argument(
         "--level", choices=log_search.LEVELS, default="debug", help="the least severe to show"
     )
-    find.add_argument("--last", type=int, metavar="N", help="only the N latest entries")
+    find.add_argument("--last", type=_count, metavar="N", help="only the N latest entries")
 
 
 def _add_monitoring(commands: Commands) -> None:
@@ -441,7 +443,18 @@ def _command(commands: Commands, name: str, run: object, summary: str) -> argpar
     return command
 
 
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return number
+
+
 def _add_base_url(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--base-url", metavar="URL", help="where the service runs (default: from --host and --port)"
+        "--base-url",
+        metavar="URL",
+        default=os.environ.get(run.BASE_URL_VARIABLE),
+        help=f"where the service runs (default: ${run.BASE_URL_VARIABLE}, else from --host and "
+        "--port)",
     )

@@ -40,7 +40,7 @@ OK, FAILED = 0, 1
 UNAUTHORIZED = 401
 PORT_MAX = 65_535
 INTERVAL_SECONDS_MIN = 0.2
-KEY_VARIABLE = "MNEME_API_KEY"
+KEY_VARIABLE, BASE_URL_VARIABLE = "MNEME_API_KEY", "MNEME_BASE_URL"
 
 
 class CommandFailed(Exception):
@@ -238,7 +238,11 @@ def ingest(parsed: argparse.Namespace) -> int:
 
     settings = core_settings(parsed)
     base_url = parsed.base_url or local_base_url(settings)
-    api_key = parsed.api_key or demo.ensure_account(base_url, settings.data_dir)["api_key"]
+    api_key = parsed.api_key or os.environ.get(KEY_VARIABLE)
+    if not api_key:
+        if not demo.has_account(settings.data_dir):
+            raise CommandFailed(f"name the account's key with --api-key, or in {KEY_VARIABLE}")
+        api_key = demo.ensure_account(base_url, settings.data_dir)["api_key"]
     with Client(base_url, api_key) as client:
         files = list(ingest_files.files_in(parsed.paths))
         outcome = ingest_files.run(

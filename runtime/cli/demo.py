@@ -89,6 +89,11 @@ QUESTIONS = (
 )
 
 
+def has_account(data_dir: Path) -> bool:
+    """Whether a demo account was made from this data directory."""
+    return _read_account(data_dir / ACCOUNT_FILE) is not None
+
+
 def ensure_account(base_url: str, data_dir: Path) -> dict[str, str]:
     """email, password and api_key of the local demo account: the one kept in `data_dir` if it still
     works, else a new one.

@@ -31,11 +31,11 @@ from cryptography import x509
 
 from runtime.api.plugin import Plugin
 from runtime.cli.client import CallFailed, Client, local_base_url
+from runtime.cli.doctor_secrets import service_secrets
 from runtime.cli.finding import Finding
 from runtime.installation import (
     FORMAT_VERSION,
     LAYOUT_FILE,
-    SECRET_NAMES,
     Layout,
     LayoutError,
     shard_directory,
@@ -357,30 +357,6 @@ def _certificate(certificate: Path, key: Path) -> Finding:
             "renew it and restart the service",
         )
     return Finding("ok", f"HTTPS: {certificate}, {days} days left")
-
-
-def service_secrets(settings: Settings) -> Finding:
-    """Check that in production they are given, so that whoever has the disk has not the keys as
-    well.
-    """
-    kept = [name for name in SECRET_NAMES if getattr(settings.secrets, name) is None]
-    if not kept:
-        return Finding("ok", "secrets: all are given")
-    if settings.environment != "production":
-        return Finding(
-            "ok", f"secrets: {', '.join(kept)} lie in the data directory, readable by its user only"
-        )
-    remedy = ", ".join(f"MNEME_SECRETS__{name.upper()}" for name in kept)
-    if settings.secrets.allow_generated:
-        what = (
-            f"secrets: {', '.join(kept)} lie beside the data they protect: a copy of the disk is a "
-            "copy of the keys"
-        )
-        return Finding(
-            "advice", what, f"move them into the environment ({remedy}) and keep a copy elsewhere"
-        )
-    what = f"secrets: {', '.join(kept)} are not given, so the service refuses to start"
-    return Finding("wrong", what, f"give {remedy}, or set secrets.allow_generated")
 
 
 def store_format(settings: Settings) -> Finding:

@@ -88,7 +88,9 @@ def places_given(pairs: list[str]) -> dict[str, str | None]:
 
 
 def survey(source: Source, shared: dict[str, Any], infer: bool, done: int = 0) -> Survey:
-    """Read a source and store nothing. Raises ImportFailed."""
+    """Read a source and store nothing. Raises ImportFailed, also where no record has a field that
+    was mapped: it is misspelt, and what it was meant to give would be missing everywhere.
+    """
     kinds: Counter[str] = Counter()
     ledger, digest, reached = Ledger(), hashlib.sha256(), None if done else ""
     for number, record in enumerate(_sendable(source, ledger, shared, infer), 1):
@@ -97,6 +99,13 @@ def survey(source: Source, shared: dict[str, Any], infer: bool, done: int = 0) -
             digest.update(record.key.encode())
             if number == done:
                 reached = digest.hexdigest()
+    met = {theirs for theirs, _ in ledger.places}
+    missing = sorted(name for name in source.mapped if name not in met)
+    if missing:
+        raise ImportFailed(
+            f"--map names {', '.join(missing)}, which no record with a text has; the fields are "
+            f"{', '.join(sorted(met)) or 'not known, since none has a text'}"
+        )
     return Survey(kinds, ledger, reached)
 
 

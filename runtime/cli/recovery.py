@@ -32,11 +32,15 @@ from __future__ import annotations
 import bisect
 import json
 import os
+import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from runtime.api.erasures import ERASED, ErasedRow
 from runtime.installation import (
@@ -90,7 +94,7 @@ def restore_installation(
         )
     secrets = Secrets.of(settings)
     layout = _layout(objects, cluster_id)
-    with held(data_dir):
+    with held(data_dir), _all_or_nothing(data_dir):
         erased: dict[tuple[int, int], ErasedRow] = {}
 
         def erased_since(scope: Scope, key: Key, raw: bytes) -> None:
@@ -126,6 +130,17 @@ def restore_installation(
             erased_again(again)
         layout.restored(data_dir)
     return layout
+
+
+@contextmanager
+def _all_or_nothing(data_dir: Path) -> Iterator[None]:
+    """Leave none of what a restore made where it fails, so that it can be asked for again."""
+    try:
+        yield
+    except BaseException:
+        for name in ("shards", PLACEMENT_DIRECTORY):
+            shutil.rmtree(data_dir / name, ignore_errors=True)
+        raise
 
 
 def _shard(
@@ -190,6 +205,12 @@ class _Placements:
             count = bisect.bisect_right(
                 names, self._at, key=lambda name: self._load(name).at or stored[name]
             )
+        if not names and self._layout.moved:
+            raise RestoreFailed(
+                f"{self._objects.url}/{self._layout.cluster_id}/{PLACEMENT_DIRECTORY} is empty, "
+                "although slots have moved: without it nobody knows which shard has which account. "
+                "Put it back from a copy."
+            )
         placement = (
             self._load(names[count - 1])
             if count
@@ -203,9 +224,13 @@ class _Placements:
 
     def _load(self, name: str) -> Placement:
         if name not in self._loaded:
-            self._loaded[name] = Placement.decode(
-                self._objects.get(f"{PLACEMENT_DIRECTORY}/{name}") or b""
-            )
+            place = f"{PLACEMENT_DIRECTORY}/{name}"
+            try:
+                self._loaded[name] = Placement.decode(self._objects.get(place) or b"")
+            except (msgspec.MsgspecError, ValueError) as damaged:
+                raise _damaged(
+                    f"{self._objects.url}/{self._layout.cluster_id}/{place}", damaged
+                ) from None
         return self._loaded[name]
 
 
@@ -232,4 +257,11 @@ def _layout(objects: ObjectStore, cluster_id: str | None) -> Layout:
     content = objects.get(f"{found[0]}/{LAYOUT_FILE}")
     if content is None:
         raise RestoreFailed(f"{objects.url}/{found[0]} has no {LAYOUT_FILE}.")
-    return Layout(**json.loads(content))
+    try:
+        return Layout(**json.loads(content))
+    except (ValueError, TypeError) as damaged:
+        raise _damaged(f"{objects.url}/{found[0]}/{LAYOUT_FILE}", damaged) from None
+
+
+def _damaged(place: str, why: Exception) -> RestoreFailed:
+    return RestoreFailed(f"{place} is damaged: {why}. Put it back from a copy.")

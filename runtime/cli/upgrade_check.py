@@ -26,6 +26,7 @@ from storage.store import (
     StoreOlder,
     StoreTooNew,
     Table,
+    WrongServiceKey,
 )
 
 BACKUP = "run `mneme admin backup DIR` first; `mneme admin restore` brings the older release back"
@@ -96,6 +97,8 @@ def _store(
         if not layout.complete:
             return Finding("ok", f"{what}: the next start makes it")
         return Finding("wrong", f"{what}: {missing}", "restore a backup")
+    except WrongServiceKey as other:
+        return Finding("wrong", f"{what}: {other}", "bring back the secrets of this data")
     except StoreError as broken:
         return Finding("wrong", f"{what}: {broken}", "restore a backup")
     return Finding("ok", f"{what}: nothing changes")

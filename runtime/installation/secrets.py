@@ -17,6 +17,9 @@ Each can be exchanged: beside the new one the one before is given under the same
 has signed is accepted for as long as it is given. In production a secret must be given, unless the
 settings allow one beside the data.
 
+Which pepper the digests of a data directory are keyed with is remembered there, in `pepper.mark`:
+with another one no login and no API key would be found, and each address could be registered anew.
+
 This module does not know what else the secrets protect. Invariant: a Secrets object holds keys of
 the right size, and nothing here puts one into a message or a repr. A process that holds one leaves
 no core dump, and no other of its user reads its memory or environment (on Linux).
@@ -25,6 +28,7 @@ no core dump, and no other of its user reads its memory or environment (on Linux
 from __future__ import annotations
 
 import ctypes
+import hmac
 import os
 import secrets as system
 import sys
@@ -44,6 +48,7 @@ OPERATOR_TOKEN_PREFIX = "mem_op_"
 OPERATOR_TOKEN_CHARS_MIN = 32
 OPERATOR_TOKEN_CHARS_MAX = 255
 SECRET_FILE_BYTES_MAX = 1024
+PEPPER_MARK_FILE = "pepper.mark"
 
 SECRET_NAMES = ("service", "pepper", "operator_token")
 _BEFORE = "_previous"
@@ -135,7 +140,27 @@ class Secrets:
                 "secrets.allow_generated to keep "
                 "generated secrets in the data directory, beside the data they protect."
             )
-        return cls.load(settings.data_dir / "secrets", create=create, given=given)
+        found = cls.load(settings.data_dir / "secrets", create=create, given=given)
+        found._recognise_pepper(settings.data_dir / PEPPER_MARK_FILE)
+        return found
+
+    def mark_pepper(self, data_dir: Path) -> None:
+        """Remember which pepper the digests of this data directory are keyed with from now on."""
+        path = data_dir / PEPPER_MARK_FILE
+        mark = _mark_of(self.pepper)
+        if not path.exists() or _read("pepper.mark", path).strip() != mark:
+            _write(path, mark)
+
+    def _recognise_pepper(self, path: Path) -> None:
+        """Raise SecretsError where the mark there is of another pepper than those at hand."""
+        if not path.exists() or _read("pepper.mark", path).strip() in map(_mark_of, self.peppers):
+            return
+        raise SecretsError(
+            f"The secret 'pepper' is not the one that {path.parent} was made with: no login and no "
+            "API key would be found. Give that one, or give it as secrets.pepper_previous beside "
+            f"the new one. If it is lost, remove {path} and start; `mneme admin verify --repair` "
+            "then lets accounts log in again, and API keys are minted anew."
+        )
 
     @classmethod
     def load(
@@ -173,6 +198,11 @@ class Secrets:
             elif name.removesuffix(_BEFORE) not in given and path.exists():
                 values[name] = _parsed(name, _read(name, path), str(path))
         return cls(**values)
+
+
+def _mark_of(pepper: bytes) -> str:
+    """What tells a pepper from others, and nothing of it."""
+    return hmac.digest(pepper, b"which pepper this is", "sha256").hex()
 
 
 def _generated(name: str) -> str:

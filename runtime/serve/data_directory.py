@@ -14,7 +14,7 @@ def prepared(settings: Settings) -> Layout:
     layout = Layout.load_or_create(settings.data_dir, settings.shards.resolved)
     if settings.shards.count:
         PlacementTable(settings.data_dir).resize(settings.shards.count)
-    Secrets.of(settings, create=not layout.complete)
+    Secrets.of(settings, create=not layout.complete).mark_pepper(settings.data_dir)
     (settings.data_dir / "logs").mkdir(exist_ok=True)
     return layout
 

@@ -66,13 +66,30 @@ def from_config(
             )
 
 
+class _EachKeyOnce(yaml.SafeLoader):
+    """YAML's plain values, where no key is written twice: the last one would win unseen."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
+                raise SettingsError(
+                    f"{key.value} is written twice in the configuration file, again at line "
+                    f"{key.start_mark.line + 1}; put both together."
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def _read_yaml(path: Path) -> Any:
     try:
         if path.stat().st_size > CONFIG_BYTES_MAX:
             raise SettingsError(
                 f"The configuration file {path} is larger than {CONFIG_BYTES_MAX} bytes."
             )
-        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        return yaml.load(path.read_text(encoding="utf-8"), _EachKeyOnce) or {}
     except FileNotFoundError:
         raise SettingsError(f"The configuration file {path} does not exist.") from None
     except (OSError, UnicodeDecodeError) as unreadable:

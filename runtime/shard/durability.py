@@ -60,6 +60,7 @@ from storage.replication import (
     ObjectStoreFailed,
     SnapshotTaker,
     backoff,
+    refuse_superseded,
 )
 from storage.store import Store
 
@@ -132,10 +133,18 @@ class Durability:
         """Take the shard and ship its log; None where no object store is set, and then nothing is
         recorded.
 
-        Raises Superseded when another owner took the shard since, ObjectStoreFailed when that
-        cannot be found out.
+        Raises Superseded when another owner took the shard since, which the directory may know
+        without asking, ObjectStoreFailed when that cannot be found out.
         """
         if settings.object_store.url is None:
+            refuse_superseded(store)
+            if store.log.state().number:
+                log.warning(
+                    "%s was copied to object storage until now, and is served without: "
+                    "object_store.url is not set. If another process has taken over from there, "
+                    "end this one: what it acknowledges is in no other copy.",
+                    store.directory,
+                )
             store.log.clear()
             return None
         durability = cls(store, settings)

@@ -226,19 +226,30 @@ def _is_being_erased(reader: Reader, environment: Environment, account: Account)
 
 
 def _addresses(ctx: SlotReadContext) -> Iterator[Finding]:
-    """Check that an e-mail address leads to each account, and each address to an account."""
-    owed = {}
+    """Check that an e-mail address leads to each account, and each address to an account. Whose an
+    address is that two accounts have is nothing that can be told here.
+    """
+    owed: dict[bytes, list[int]] = {}
     for (number,), row in ctx[tenants.TENANTS].scan():
         if row.closed_at is None:  # an account that is being erased has no address any more
-            owed[tenants.email_digest(ctx.secrets, row.email)] = number
+            owed.setdefault(tenants.email_digest(ctx.secrets, row.email), []).append(number)
+    for numbers in owed.values():
+        if len(numbers) > 1:
+            yield Finding(
+                tenants.EMAILS.name,
+                f"accounts {', '.join(map(str, numbers))} have one address; find out whose it is, "
+                "and erase what the others hold (mneme admin accounts)",
+            )
     for (digest,), row in ctx[tenants.EMAILS].scan():
-        if owed.pop(digest, None) != row.number:
+        if row.number not in owed.pop(digest, ()):
             yield Finding(
                 tenants.EMAILS.name,
                 f"entry {named((digest,))} leads to no account",
                 delete(tenants.EMAILS, (digest,)),
             )
-    for digest, number in owed.items():
+    for digest, (number, *others) in owed.items():
+        if others:
+            continue
         raw = tenants.EMAILS.encode(tenants.TenantNumber(number))
         yield Finding(
             tenants.EMAILS.name,

@@ -14,7 +14,7 @@ from storage.replication.epochs import newest_epoch, take_epoch, taken_by
 from storage.replication.lease import Lease
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed, ObjectStoreUnfit
 from storage.replication.restore import LeftOut, Restored, RestoreFailed, restore
-from storage.replication.shipper import LogShipper, Superseded, backoff
+from storage.replication.shipper import LogShipper, Superseded, backoff, refuse_superseded
 from storage.replication.snapshots import SnapshotTaker
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Superseded",
     "backoff",
     "newest_epoch",
+    "refuse_superseded",
     "restore",
     "take_epoch",
     "taken_by",

@@ -22,6 +22,7 @@ class Epoch(msgspec.Struct):
     lease_seconds  for how long it, or the owner before it, may answer after a next epoch was taken;
                    0 from a release that had no leases
     home           its directory (lease.home_of), which it holds locked while it answers
+    whole          whether its release stores each object whole or not at all, also in a directory
     """
 
     token: str
@@ -29,6 +30,7 @@ class Epoch(msgspec.Struct):
     at: int
     lease_seconds: float = 0.0
     home: str = ""
+    whole: bool = False
 
 
 _decode_epoch = msgspec.json.Decoder(Epoch).decode
@@ -51,6 +53,12 @@ def taken_by(objects: ObjectStore, state: ShippingState) -> tuple[int, Epoch] | 
     """The newest epoch, where another than the directory with this state has taken it since."""
     number, claim = newest_epoch(objects)
     return None if claim is None or claim.token in (state.token, state.former) else (number, claim)
+
+
+def stores_whole(objects: ObjectStore, epoch: int) -> bool:
+    """Whether this owner, and so whoever came after it, stores each object whole."""
+    raw = objects.get(epoch_name(epoch))
+    return raw is not None and _decode_epoch(raw).whole
 
 
 def released_name(epoch: int) -> str:
@@ -82,7 +90,7 @@ def take_epoch(
     failed counts. Raises ObjectStoreUnfit where a claim keeps nobody out.
     """
     at = time.time_ns() // 1_000_000
-    claim = msgspec.json.encode(Epoch(token, owner, at, lease_seconds, home))
+    claim = msgspec.json.encode(Epoch(token, owner, at, lease_seconds, home, whole=True))
     if objects.put_new(epoch_name(epoch), claim):
         objects.check_refusal(epoch_name(epoch), claim)
         return True

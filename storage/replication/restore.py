@@ -35,12 +35,19 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import lmdb
 import msgspec
 
-from storage.replication.epochs import lease_left_by, newest_epoch, release, take_epoch
+from storage.replication.epochs import (
+    lease_left_by,
+    newest_epoch,
+    release,
+    stores_whole,
+    take_epoch,
+)
 from storage.replication.lease import FormerLease
 from storage.replication.object_store import ObjectStore
 from storage.replication.packs import PackedSegments
@@ -139,6 +146,7 @@ def restore(
     """
     if (directory / DATA_FILE).exists():
         raise RestoreFailed(f"{directory} holds a store; a restore goes where there is none.")
+    _chosen(objects, at)  # else the shard would be taken from its owner for nothing
     epoch, token, alone_at, lease = 0, os.urandom(16).hex(), 0, FormerLease(0)
     if take_over:
         former, claim = newest_epoch(objects)
@@ -182,6 +190,12 @@ def restore(
     return Restored(replay.sequence, replay.reached_at, replay.segments, alone_at)
 
 
+def _told(at: int) -> str:
+    """Unix milliseconds as `--at` takes them."""
+    moment = datetime.fromtimestamp(at / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def _chosen(objects: ObjectStore, at: int | None) -> tuple[str, SnapshotManifest]:
     found = snapshots(objects)
     if not found:
@@ -189,8 +203,8 @@ def _chosen(objects: ObjectStore, at: int | None) -> tuple[str, SnapshotManifest
     fitting = [each for each in found if at is None or each[1].at <= at]
     if not fitting:
         raise RestoreFailed(
-            f"the oldest snapshot in {objects.url} was made at {found[0][1].at} ms, after the time "
-            "asked for."
+            f"the oldest snapshot in {objects.url} was made at {_told(found[0][1].at)}, after the "
+            "time asked for."
         )
     return fitting[-1]
 
@@ -412,11 +426,12 @@ class _Replay:
         failure cut it short. Raises SegmentDamaged when it may be another.
         """
         is_last = newest_number(self._objects) == self._state.number + 1
-        if not (self._objects.may_tear and is_last and is_torn(content)):
+        may_be_cut = self._objects.may_tear and not stores_whole(self._objects, self._state.tail)
+        if not (may_be_cut and is_last and is_torn(content)):
             raise SegmentDamaged(
                 f"{damaged} It may hold acknowledged writes, so it is not left out. Put it back "
-                f"from a copy of {self._objects.url}, or restore a time before {self.reached_at} "
-                "ms for looking at."
+                f"from a copy of {self._objects.url}, or restore a time before "
+                f"{_told(self.reached_at)} for looking at."
             ) from damaged
         log.warning("%s It was never acknowledged and counts as absent.", damaged)
         self._torn = content

@@ -72,6 +72,15 @@ class Superseded(StoreError):
     """Another owner has taken the shard: this directory's history is not the shard's any more."""
 
 
+def refuse_superseded(store: Store) -> None:
+    """Raise Superseded where the directory knows that another owner has taken its shard."""
+    if store.log.state().superseded:
+        raise Superseded(
+            f"{store.directory}: its shard was taken by another process; what is here must not be "
+            "served, with the object store or without it. Restore the shard from object storage."
+        )
+
+
 def newest_number(objects: ObjectStore) -> int:
     """The number of the log's last segment; 0 when there is none."""
     return max((place_of(name)[1] for name in objects.names(SEGMENTS)), default=0)
@@ -154,10 +163,12 @@ class LogShipper:
 
     def _claim(self) -> None:
         state = self._store.log.state()
+        refuse_superseded(self._store)
         newest, claim = newest_epoch(self._objects)
         if claim is None:
             state = ShippingState()  # a place that no log was shipped to before
         elif claim.token not in (state.token, state.former):
+            self._remember_superseded(state)
             raise Superseded(
                 f"{self._store.directory}: its shard was taken by {claim.owner} (epoch {newest}) "
                 "since; what is here must not be served. "
@@ -310,6 +321,7 @@ class LogShipper:
         """
         if not self.fenced and self._objects.has(epoch_name(self._state.epoch + 1)):
             self._stop(f"epoch {self._state.epoch + 1} was taken")
+            self._remember_superseded(self._state)
         return not self.fenced
 
     def made_complete(self, number: int) -> None:
@@ -470,6 +482,7 @@ class LogShipper:
             self._told_of(None)
             if not stored:
                 self._stop(f"segment {segment.number} was stored by another owner")
+                self._remember_superseded(self._state)
                 return False
             self._advance(segment, digest)
             self.shipped_bytes += len(content)
@@ -531,6 +544,15 @@ class LogShipper:
                 why,
             )
             self._on_fenced(why)
+
+    def _remember_superseded(self, state: ShippingState) -> None:
+        """Let the directory itself say so, for a start that does not ask the object store."""
+        try:
+            self._store.log.save(msgspec.structs.replace(state, superseded=True))
+        except StoreError as failed:
+            log.warning(
+                "%s: that it is superseded is not on disk: %s", self._store.directory, failed
+            )
 
 
 def backoff() -> Iterator[float]:

@@ -112,7 +112,13 @@ def snapshots(objects: ObjectStore) -> list[tuple[str, SnapshotManifest]]:
             name.endswith(f"/{MANIFEST}")
             and (raw := objects.get(f"{SNAPSHOTS}/{name}")) is not None
         ):
-            found.append((f"{SNAPSHOTS}/{name.rpartition('/')[0]}", _decode_manifest(raw)))
+            try:
+                manifest = _decode_manifest(raw)
+            except msgspec.MsgspecError as damaged:
+                # An older one and the log since give the same, or the restore says what is missing.
+                log.warning("%s: %s/%s is damaged: %s", objects.url, SNAPSHOTS, name, damaged)
+                continue
+            found.append((f"{SNAPSHOTS}/{name.rpartition('/')[0]}", manifest))
     return found
 
 

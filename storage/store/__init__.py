@@ -58,7 +58,14 @@ from storage.store.environment import DATABASES_MAX, SEQUENCE, Figures, fault, f
 from storage.store.keycode import decode as decode_key
 from storage.store.keycode import decode_count, prefix_end, short
 from storage.store.keycode import encode as encode_key
-from storage.store.keyring import KEYS_FILE, Keyring, KeyShredded, shredded_scope, write_records
+from storage.store.keyring import (
+    KEYS_FILE,
+    Keyring,
+    KeyShredded,
+    WrongServiceKey,
+    shredded_scope,
+    write_records,
+)
 from storage.store.meter import Meter
 from storage.store.resident import ResidentCache
 from storage.store.schema import (
@@ -125,6 +132,7 @@ __all__ = [
     "StoreTooNew",
     "Table",
     "Transaction",
+    "WrongServiceKey",
     "check_data_file",
     "code_in",
     "code_of",

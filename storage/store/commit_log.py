@@ -73,6 +73,8 @@ class ShippingState(msgspec.Struct, frozen=True):
     sequence      the last commit in it
     ring          records of keys.ring in it and in those before
     broken        whether what is shipped waits for a snapshot to be of use
+    superseded    whether another owner is known to have taken the shard since: the directory must
+                  never be served again
     """
 
     epoch: int = 0
@@ -84,6 +86,7 @@ class ShippingState(msgspec.Struct, frozen=True):
     sequence: int = 0
     ring: int = 0
     broken: bool = False
+    superseded: bool = False
 
 
 _decode_state = msgspec.msgpack.Decoder(ShippingState).decode

@@ -139,6 +139,15 @@ def test_a_bad_value_names_key_and_source_but_never_the_value(tmp_path):
         ("- 1\n", "must hold a mapping of sections"),
         ("http: 3\n", "http in {config} is a section"),
         ("http: {port: [\n", "is not valid YAML at line"),
+        (
+            "auth:\n  a: 1\nhttp: {}\nauth:\n  b: 1\n",
+            "auth is written twice in the configuration file, again at line 4",
+        ),
+        (
+            "http:\n  port: 1\n  port: 2\n",
+            "port is written twice in the configuration file, again at line 3",
+        ),
+        ("? [http]\n: {port: 1}\n", "is not valid YAML"),
         ("http:\n  port: [1]\n", "http.port in {config} is not valid"),
     ],
 )

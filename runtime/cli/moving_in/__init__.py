@@ -71,10 +71,12 @@ class Source:
     form     one of FORMS
     records  reads it from its beginning, entering in a ledger what became of its fields; raises
              ImportFailed
+    mapped   fields of theirs that the caller has named
     """
 
     form: str
     records: Callable[[Ledger], Iterator[ImportRecord]]
+    mapped: tuple[str, ...] = ()
 
 
 def open_source(
@@ -104,7 +106,7 @@ def open_source(
                 f"{type(odd).__name__} {odd}"
             ) from None
 
-    return Source(form or WROTE.get(shape, shape), records)
+    return Source(form or WROTE.get(shape, shape), records, tuple(given))
 
 
 def _records(

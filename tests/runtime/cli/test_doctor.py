@@ -18,10 +18,11 @@ from cryptography.x509.oid import NameOID
 
 from runtime.cli import doctor
 from runtime.cli.finding import Finding
-from runtime.installation import FORMAT_VERSION, Layout, held
+from runtime.installation import FORMAT_VERSION, Layout, Secrets, held
 from serve_app import Settings
 from storage.indexes import processor
 from storage.replication import ObjectStore
+from storage.store import KEYS_FILE, Keyring
 from tests.support import ROOT
 from tests.support.checkpoints import save_checkpoint
 from tests.support.s3 import s3, s3_without_conditions
@@ -217,6 +218,32 @@ def test_secrets_beside_the_data_are_told_apart_in_production(tmp_path):
     told = doctor.service_secrets(production(tmp_path, *given))
     assert told.verdict == "ok" and "0" * 64 not in str(told)
     assert doctor.service_secrets(settings(tmp_path)).verdict == "ok"
+
+
+def test_secrets_that_others_may_read_are_told(tmp_path):
+    asked = settings(tmp_path)
+    Secrets.of(asked, create=True)
+    assert doctor.service_secrets(asked).verdict == "ok"
+    (asked.data_dir / "secrets" / "pepper").chmod(0o644)
+    told = doctor.service_secrets(asked)
+    assert told.verdict == "wrong" and "secrets/pepper" in told.what and "chmod 600" in told.remedy
+
+
+def test_secrets_of_other_data_are_told(tmp_path):
+    asked = settings(tmp_path)
+    own = Secrets.of(asked, create=True)
+    own.mark_pepper(asked.data_dir)
+    ring = asked.data_dir / "shards" / "0000" / KEYS_FILE
+    ring.parent.mkdir(parents=True)
+    Keyring.open(ring, own.service, create=True).close()
+    assert doctor.service_secrets(asked).verdict == "ok"
+    for name in ("service", "pepper"):
+        file = asked.data_dir / "secrets" / name
+        before = file.read_text()
+        file.write_text("ab" * 32)
+        told = doctor.service_secrets(asked)
+        assert told.verdict == "wrong" and "belong to this data" in told.remedy, told
+        file.write_text(before)
 
 
 def test_the_format_of_the_store_is_told(tmp_path):

@@ -17,7 +17,7 @@ from runtime.cli import import_memories as importer
 from runtime.cli.client import CallFailed, Client
 from runtime.cli.export_memories import FORMATS
 from runtime.cli.export_memories import run as export
-from runtime.cli.import_memories import run, send
+from runtime.cli.import_memories import places_given, run, send
 from runtime.cli.moving_in import MEMORY_PATH, ImportFailed, ImportRecord, Ledger, open_source
 from tests.support.in_process import InProcess, in_process
 
@@ -242,9 +242,9 @@ def test_of_an_accounts_export_memories_and_what_was_entered_into_the_graph_come
     other = Through(service.service, service.service.register("ben@example.com"))
     said: list[str] = []
     report = run(other, path, open_source(path), {}, False, io.StringIO(), said.append)
-    assert (report.sent, report.refused) == (6, 0)
-    assert "3 entities, 1 memories, 2 relationships" in said[0]
-    assert "1 of the kind relationship" in said[0] and "1 of the kind badge" in said[0]
+    assert (report.sent, report.refused) == (7, 0)
+    assert "3 entities, 1 memories, 3 relationships" in said[0]
+    assert "of the kind relationship" not in said[0] and "1 of the kind badge" in said[0]
 
     def claims(account: Through) -> list[dict[str, Any]]:
         own = ("id", "source", "target")
@@ -269,3 +269,18 @@ def test_with_infer_the_text_is_learned_from(tmp_path: Path, service: Through) -
         ]["name"]
         == "Oslo"
     )
+
+
+def test_a_mapped_field_that_no_record_has_is_told_before_anything_is_sent(
+    tmp_path: Path, service: Through
+) -> None:
+    path = tmp_path / "notes.csv"
+    path.write_text("note,who\nThe boat is red.,ada\n")
+    before = service.call("GET", "/v1/memories")["total_count"]
+    for pairs in (["content=note", "user_id=whoo"], ["content=nocol"]):
+        source = open_source(path, given=places_given(pairs))
+        with pytest.raises(ImportFailed, match=pairs[-1].partition("=")[2]):
+            run(service, path, source, {}, False, io.StringIO())
+    assert service.call("GET", "/v1/memories")["total_count"] == before
+    source = open_source(path, given=places_given(["content=note", "user_id=who"]))
+    assert run(service, path, source, {}, False, io.StringIO()).sent == 1

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -8,15 +9,11 @@ from tests.support import ROOT, corpus
 from tests.support.served import MNEME, Served
 
 
-def ingest(service: Served, token: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    where = [
-        "--base-url",
-        service.url,
-        "--api-key",
-        token,
-        "--config",
-        str(ROOT / "configs/test.yaml"),
-    ]
+def ingest(
+    service: Served, token: str, *arguments: str | Path, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    where = ["--base-url", service.url, "--config", str(ROOT / "configs/test.yaml")]
+    where += ["--api-key", token] if token else ["--data-dir", str(service.data_dir)]
     return subprocess.run(
         [MNEME, "ingest", *map(str, arguments), *where],
         capture_output=True,
@@ -24,6 +21,7 @@ def ingest(service: Served, token: str, *arguments: str | Path) -> subprocess.Co
         timeout=120,
         cwd=ROOT,
         check=False,
+        env={**os.environ, **environ},
     )
 
 
@@ -87,3 +85,14 @@ def test_a_folder_gives_its_own_visible_files(tmp_path: Path) -> None:
         "b/2.txt",
     ]
     assert list(files_in([outside])) == [outside]
+
+
+def test_without_a_key_no_account_is_made(service: Served, tmp_path: Path) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("The boat is red.")
+    refused = ingest(service, "", note)
+    assert refused.returncode == 1 and "--api-key" in refused.stderr
+    assert not (service.data_dir / "demo.json").exists()
+    token = service.register()
+    done = ingest(service, "", note, MNEME_API_KEY=token)
+    assert (done.returncode, listed(service, token)) == (0, {"note.md": "completed"}), done.stderr

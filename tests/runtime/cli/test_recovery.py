@@ -4,7 +4,10 @@ operator's commands.
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,6 +42,37 @@ def contents(service: Served, token: str) -> set[str]:
     return {item["content"] for item in answer.json()["items"]}
 
 
+def _refuses_what_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each in a copy of the object store, with a sentence, and leaves nothing behind."""
+    damages: dict[str, Callable[[Path], object]] = {
+        "layout.json is damaged": lambda cluster: (cluster / "layout.json").write_bytes(b"{"),
+        "placement is empty": lambda cluster: _moved(cluster / "layout.json"),
+        "holds no snapshot": lambda cluster: [
+            path.write_bytes(path.read_bytes()[:10]) for path in cluster.rglob("manifest.json")
+        ],
+    }
+    for sentence, damage in damages.items():
+        copy, fresh = tmp_path / "copy", tmp_path / "fresh"
+        shutil.copytree(tmp_path / "objects", copy)
+        shutil.copytree(tmp_path / "data" / "secrets", fresh / "secrets")
+        (layout,) = copy.glob("*/layout.json")
+        damage(layout.parent)
+        before = {path for path in copy.rglob("epochs/*")}
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setenv("MNEME_OBJECT_STORE__URL", f"file://{copy}")
+            status, _, said = admin("restore", fresh, "--take-over")
+        assert status == 1 and sentence in said and "Traceback" not in said, said
+        assert {path.name for path in fresh.iterdir()} <= {"secrets", "serve.lock"}
+        assert {path for path in copy.rglob("epochs/*")} == before, "the shard is still its owner's"
+        shutil.rmtree(copy)
+        shutil.rmtree(fresh)
+
+
+def _moved(layout: Path) -> None:
+    layout.write_text(json.dumps({**json.loads(layout.read_bytes()), "moved": True}))
+    shutil.rmtree(layout.parent / "placement", ignore_errors=True)
+
+
 def test_the_drill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MNEME_OBJECT_STORE__URL", f"file://{tmp_path}/objects")
     options = {
@@ -56,6 +90,9 @@ def test_the_drill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         service.kill()
     for name in ("then", "now"):
         shutil.copytree(tmp_path / "data" / "secrets", tmp_path / name / "secrets")
+    _refuses_what_is_damaged(tmp_path, monkeypatch)
+    early = admin("restore", tmp_path / "then", "--at", "2020-01-01T00:00:00Z")
+    assert early[0] == 1 and re.search(r"was made at \d{4}-\d\d-\d\dT[\d:.]+Z", early[2]), early
     status, told, said = admin("restore", tmp_path / "then", "--at", moment.isoformat())
     assert status == 0 and "for looking at" in told, said
     assert admin("verify", tmp_path / "then")[0] == 0

@@ -144,6 +144,8 @@ def test_the_entries_of_a_request_are_found_in_the_order_of_time(
     assert main(["logs", "r2", "--data-dir", str(logged)]) == 0
     assert "gateway.log: 2026-01-01T00:00:05.000Z WARNING" in capsys.readouterr().out
     assert main(["logs", "r3", "--data-dir", str(logged)]) == 1
+    with pytest.raises(SystemExit):
+        main(["logs", "--last", "-1", "--data-dir", str(logged)])
     assert main(["logs", "--data-dir", str(logged / "nowhere")]) == 1
     assert "There are no logs in" in capsys.readouterr().err
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtime.installation import SECRET_NAMES, Secrets, SecretsError
+from runtime.installation.secrets import PEPPER_MARK_FILE
 from runtime.settings import Settings
 from tests.support import ROOT
 
@@ -123,6 +124,27 @@ def test_production_wants_its_secrets_given_or_to_be_told_otherwise(tmp_path: Pa
 def test_an_installation_at_home_makes_its_own(tmp_path: Path) -> None:
     settings = Settings.load(None, {"data_dir": str(tmp_path)})
     assert Secrets.of(settings, create=True) == Secrets.of(settings)
+
+
+def test_another_pepper_than_the_data_was_made_with_is_refused(tmp_path: Path) -> None:
+    def secrets(pepper: str, before: str | None = None) -> Secrets:
+        given = {"data_dir": str(tmp_path), **GIVEN, "secrets.pepper": pepper * 64}
+        if before is not None:
+            given["secrets.pepper_previous"] = before * 64
+        return Secrets.of(Settings.load(None, given), create=True)
+
+    secrets("6").mark_pepper(tmp_path)
+    secrets("6").mark_pepper(tmp_path)
+    with pytest.raises(SecretsError, match="pepper_previous") as refused:
+        secrets("8")
+    assert "8" * 8 not in str(refused.value)
+    both = secrets("8", before="6")
+    both.mark_pepper(tmp_path)
+    assert secrets("8").pepper == both.pepper
+    with pytest.raises(SecretsError, match="was made with"):
+        secrets("6")
+    (tmp_path / PEPPER_MARK_FILE).unlink()
+    assert secrets("6").pepper != both.pepper
 
 
 def test_a_process_with_secrets_is_closed_to_others() -> None:

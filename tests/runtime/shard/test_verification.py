@@ -381,6 +381,22 @@ def test_what_derives_from_nothing_is_told_and_left(ward: VerificationHarness, n
     assert any(finding.table == table for finding in ward.mend()[1])
 
 
+def test_an_address_that_two_accounts_have_stays_whose_it_was(ward: VerificationHarness) -> None:
+    def addresses(ctx: OperatorWriteContext) -> dict[bytes, int]:
+        return {digest: row.number for (digest,), row in ctx[tenants.EMAILS].scan()}
+
+    before = ward.in_transaction(addresses)
+    ward.in_transaction(
+        lambda ctx: ctx[tenants.TENANTS].put(
+            (ctx.scope.tenant + 7,), ctx[tenants.TENANTS].row(ctx.scope.tenant)
+        )
+    )
+    (found,) = [each for each in ward.findings() if "have one address" in each.what]
+    assert (found.table, found.repair) == ("emails", None)
+    ward.in_transaction(lambda ctx: ctx.mend(0))
+    assert ward.in_transaction(addresses) == before
+
+
 def test_rows_of_no_account_are_told(ward: VerificationHarness) -> None:
     ward.in_transaction(lambda ctx: ctx[tenants.TENANTS].delete(ctx.scope.tenant))
     assert any("is no account" in finding.what for finding in ward.findings())

@@ -14,7 +14,7 @@ from storage.replication.epochs import take_epoch
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed
 from storage.replication.restore import RestoreFailed, restore
 from storage.replication.segment import SEGMENTS, SegmentDamaged
-from storage.replication.shipper import Superseded
+from storage.replication.shipper import Superseded, refuse_superseded
 from storage.replication.snapshots import snapshots
 from storage.store import Transaction
 from tests.support.clocks import next_millisecond
@@ -128,7 +128,29 @@ def test_an_idle_owner_learns_that_it_is_none_any_more(
     idle.await_stored()
     restore(objects, tmp_path / "b", take_over=True, owner="b")
     until(lambda: bool(idle.fenced))
+    until(lambda: idle.store.log.state().superseded)
     idle.crash()
+    store = open_store(tmp_path / "a")
+    with pytest.raises(Superseded, match="without it"):
+        refuse_superseded(store)
+    store.close()
+    with pytest.raises(Superseded, match="without it"):
+        Owner(tmp_path / "a", FaultyStore(f"file://{tmp_path}/elsewhere", "c/0/"))
+
+
+def test_a_directory_that_finds_out_as_it_is_opened_remembers_it(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    with owner(tmp_path / "a", objects) as first:
+        first.put("a")
+        first.await_stored()
+    restore(objects, tmp_path / "b", take_over=True, owner="b")
+    with pytest.raises(Superseded, match="was taken by b"):
+        Owner(tmp_path / "a", objects)
+    store = open_store(tmp_path / "a")
+    with pytest.raises(Superseded, match="without it"):
+        refuse_superseded(store)
+    store.close()
 
 
 def test_a_directory_that_was_restored_to_look_at_is_no_owner(

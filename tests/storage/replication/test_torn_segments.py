@@ -4,6 +4,7 @@ early.
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Callable
@@ -66,12 +67,21 @@ def test_its_owner_stores_it_anew(
     assert contents_of(tmp_path / "b") == {**expected, (0, "further"): b"1"}
 
 
+def of_an_earlier_release(objects: ObjectStore) -> None:
+    """Have the claims say nothing of whole objects."""
+    for path in (Path(objects.url.removeprefix("file://")) / "c/0/epochs").iterdir():
+        claim = json.loads(path.read_bytes())
+        del claim["whole"]
+        path.write_bytes(json.dumps(claim).encode())
+
+
 @pytest.mark.parametrize("take_over", [False, True])
 @pytest.mark.parametrize("cut", CUT.values(), ids=CUT)
 def test_a_restore_leaves_out_what_was_never_acknowledged(
     tmp_path: Path, objects: ObjectStore, cut: Callable[[bytes], bytes], take_over: bool
 ) -> None:
     expected = torn(tmp_path, objects, cut)
+    of_an_earlier_release(objects)
     restore(objects, tmp_path / "b", take_over=take_over, owner="b")
     del expected[0, "w5"]
     if not take_over:
@@ -86,10 +96,14 @@ def test_a_restore_leaves_out_what_was_never_acknowledged(
 
 
 @pytest.mark.parametrize("take_over", [False, True])
+@pytest.mark.parametrize("cut", [*CUT.values(), flipped], ids=[*CUT, "a bit"])
 def test_a_restore_refuses_a_last_segment_that_may_have_been_acknowledged(
-    tmp_path: Path, objects: ObjectStore, take_over: bool
+    tmp_path: Path, objects: ObjectStore, cut: Callable[[bytes], bytes], take_over: bool
 ) -> None:
-    torn(tmp_path, objects, flipped)
+    """This release stores each object whole: what is cut short was damaged since."""
+    torn(tmp_path, objects, cut)
+    if cut is flipped:
+        of_an_earlier_release(objects)
     damaged = last_segment(objects).read_bytes()
     with pytest.raises(SegmentDamaged, match="may hold acknowledged writes"):
         restore(objects, tmp_path / "b", take_over=take_over, owner="b")
