@@ -131,6 +131,13 @@ class Settings(Section, frozen=True):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Settings:
+        if self.object_store.url is not None and self.object_store.url.startswith("file://"):
+            objects = Path(self.object_store.url.removeprefix("file://")).absolute()
+            if objects == self.data_dir or self.data_dir in objects.parents:
+                raise ValueError(
+                    "object_store.url lies in data_dir: what becomes of the one becomes of the "
+                    "other. Name a directory of another disk"
+                )
         if self.environment == "production" and self.clock.offset_seconds:
             raise ValueError("clock.offset_seconds must be 0 in production")
         if (self.http.tls_certfile is None) != (self.http.tls_keyfile is None):

@@ -26,6 +26,10 @@ _ORIGIN = re.compile(
 )
 
 
+_ENDPOINT = re.compile(r"https?://([^\s/@]+@)?([A-Za-z0-9._-]+|\[[0-9a-f:]+\])(:\d{1,5})?(/\S*)?")
+_PLACE = re.compile(r"[a-z0-9]+://\S.*")
+
+
 def _exact(origin: str) -> str:
     """An origin as browsers write it. Raises ValueError."""
     if not _ORIGIN.fullmatch(origin):
@@ -37,6 +41,26 @@ def _exact(origin: str) -> str:
 
 
 ExactOrigin = Annotated[str, AfterValidator(_exact)]
+
+
+def _endpoint(url: str) -> str:
+    """The base URL of something that is called. Raises ValueError."""
+    if not _ENDPOINT.fullmatch(url):
+        raise ValueError("must be a URL such as http://127.0.0.1:11434/v1")
+    return url
+
+
+EndpointUrl = Annotated[str, AfterValidator(_endpoint)]
+
+
+def _place(url: str) -> str:
+    """Where objects are kept. Raises ValueError."""
+    if not _PLACE.fullmatch(url):
+        directory = f"file://{Path(url).absolute()}" if url.startswith(("/", ".")) else "file:///…"
+        raise ValueError(
+            f"must be a URL: {directory} for a directory, or s3://, gs:// or az:// with a bucket"
+        )
+    return url
 
 
 class Plugins(Section, frozen=True):
@@ -223,7 +247,7 @@ class EmbedderSettings(Section, frozen=True):
         default="minilm",
         description="minilm runs a model of this machine, the embedded one; openai calls base_url.",
     )
-    base_url: str | None = Field(
+    base_url: EndpointUrl | None = Field(
         default=None,
         description="Base URL of an OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1.",
     )
@@ -301,7 +325,7 @@ class PreviousEmbedder(EmbedderSettings, frozen=True):
 
 
 class Llm(Section, frozen=True):
-    base_url: str | None = Field(
+    base_url: EndpointUrl | None = Field(
         default=None,
         description=(
             "Base URL of an OpenAI-compatible chat endpoint; null runs without a language model."
@@ -315,7 +339,7 @@ class Llm(Section, frozen=True):
 
 
 class TranscriberSettings(Section, frozen=True):
-    base_url: str | None = Field(
+    base_url: EndpointUrl | None = Field(
         default=None,
         description="Base URL of an OpenAI-compatible transcription endpoint; null runs without.",
     )
@@ -330,7 +354,7 @@ class TranscriberSettings(Section, frozen=True):
 
 
 class Ocr(Section, frozen=True):
-    base_url: str | None = Field(
+    base_url: EndpointUrl | None = Field(
         default=None,
         description=(
             "Base URL of an OpenAI-compatible endpoint for reading pictures; null runs without."
@@ -344,7 +368,7 @@ class Ocr(Section, frozen=True):
 
 
 class RerankerSettings(Section, frozen=True):
-    base_url: str | None = Field(
+    base_url: EndpointUrl | None = Field(
         default=None,
         description="Base URL of a reranker, POST {base_url}/rerank; null searches without one.",
     )
@@ -530,9 +554,8 @@ class DurabilitySettings(Section, frozen=True):
 
 
 class ObjectStoreSettings(Section, frozen=True):
-    url: str | None = Field(
+    url: Annotated[str, AfterValidator(_place)] | None = Field(
         default=None,
-        pattern=r"^[a-z0-9]+://",
         description=(
             "Where the log and snapshots go: file:///path, s3://bucket/prefix, gs:// or az://; "
             "null keeps none."

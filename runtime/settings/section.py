@@ -16,7 +16,7 @@ class Section(BaseModel, frozen=True):
     widened  whether plugins add settings of theirs to it
     """
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True, allow_inf_nan=False)
 
     follows: ClassVar[str | None] = None
     widened: ClassVar[bool] = False

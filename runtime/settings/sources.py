@@ -8,6 +8,7 @@ is in bounds is not known here.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -159,6 +160,8 @@ def _known(known: Known, name: str, origin: str, spelling: Any = str) -> str:
         return name
     # A bare key ("port") is nearest to the full names that end in it, which plain similarity would
     # rank low.
+    if not name:
+        raise SettingsError(f"A value in {origin} has no name before it.")
     nearest = [
         full for full in known if full.rpartition(".")[2] == name
     ] or difflib.get_close_matches(name, known, n=1, cutoff=0.0)
@@ -186,7 +189,7 @@ def sentence(known: Known, invalid: ValidationError, origins: Mapping[str, str])
     places = {name: place for place, name in enumerate(known)}
     name, message = min(
         (
-            (_setting_at(known, finding["loc"]), finding["msg"].removeprefix("Value error, "))
+            (_setting_at(known, finding["loc"]), _said(finding["msg"]))
             for finding in invalid.errors(
                 include_url=False, include_input=False, include_context=False
             )
@@ -200,6 +203,14 @@ def sentence(known: Known, invalid: ValidationError, origins: Mapping[str, str])
         f"{name} in {origins.get(name, 'the defaults')} is not valid: "
         f"{message[:1].lower()}{message[1:]}."
     )
+
+
+def _said(message: str) -> str:
+    """pydantic's words, but for what it says of a secret: that it has items."""
+    message = message.removeprefix("Value error, ")
+    if not message.startswith("Value should have"):
+        return message
+    return re.sub(r"\bitems?\b", "characters", message).replace(" after validation", "")
 
 
 def _setting_at(known: Known, location: tuple[int | str, ...]) -> str:

@@ -134,6 +134,23 @@ def test_a_bad_value_names_key_and_source_but_never_the_value(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("embedder.base_url=not a url", "must be a URL such as http"),
+        ("llm.base_url=ftp://host/v1", "must be a URL such as http"),
+        ("object_store.url=/var/objects", "file:///var/objects for a directory"),
+        ("object_store.url=file:///var/mneme/objects", "lies in data_dir"),
+        ("object_store.url=file:///var/mneme", "lies in data_dir"),
+        ("embedder.timeout_seconds=nan", "finite number"),
+        ("http.metrics_token=short", "at least 16 characters, not 5."),
+        ("=3", "A value in the command line has no name"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_what_would(given: str, expected: str) -> None:
+    assert expected in refusal(overrides=["data_dir=/var/mneme", given])
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("- 1\n", "must hold a mapping of sections"),
