@@ -27,7 +27,7 @@ from plugins.accounts.models import Email, InvitationText, Registration
 from runtime.api import tenants
 from runtime.api.operation import Body, Idempotency, View, Write
 from runtime.api.slot_context import OperatorWriteContext, SlotReadContext, SlotWriteContext
-from runtime.errors import BadRequest, PermissionDenied
+from runtime.errors import BadRequest, Conflict, PermissionDenied
 from runtime.settings import Settings
 from runtime.tenancy import slot_of_email
 from runtime.timestamps import iso
@@ -95,6 +95,8 @@ class Claimed(View):
 
 def invite(ctx: OperatorWriteContext, body: NewInvitation) -> Invitation:
     tickets.sweep(ctx, INVITATIONS)
+    if body.email is not None and tenants.by_email(ctx, body.email) is not None:
+        raise Conflict("An account with this address exists already.", param="email")
     if ctx[INVITATIONS].count() >= limits.INVITATIONS_PER_SLOT_RECORDS_MAX:
         raise BadRequest("Too many invitations are open; wait until some of them have expired.")
     ticket_id = tickets.new_id(ctx, body.expires_in_seconds)

@@ -392,7 +392,8 @@ def _wait_for(caller: Caller, email: str, state: Mapping[str, Any]) -> bool:
     body = {"email": email, "job_id": state["job_id"]}
     shown = None
     while True:
-        line = f"{email}  {state['embedded']} memories embedded, searched in {state['space']}"
+        space = state["space"] or "no space, since there is nothing to search"
+        line = f"{email}  {state['embedded']} memories embedded, searched in {space}"
         if line != shown:
             print(line, flush=True)
             shown = line

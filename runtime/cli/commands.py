@@ -155,6 +155,8 @@ def export_file(parsed: argparse.Namespace) -> int:
         raise CommandFailed("Parquet is written to a file, not to standard output; name one")
     if form == "parquet" and PARQUET.is_missing:
         raise CommandFailed(f"{PARQUET.purpose} needs more packages: {PARQUET.command}")
+    if parsed.file != "-" and not Path(parsed.file).absolute().parent.is_dir():
+        raise CommandFailed(f"there is no folder {Path(parsed.file).absolute().parent}")
     with _account(parsed) as client:
         if parsed.file == "-":
             for memory, _ in export_memories.memories(client, chosen):

@@ -72,6 +72,14 @@ def test_an_invitation_of_an_address_makes_its_account_once(service: InProcess) 
     assert_not_invited(register(service, ADA, invitation))
 
 
+def test_whoever_has_an_account_is_not_invited(service: InProcess) -> None:
+    email = "known@example.com"
+    assert register(service, email, invite(service, email=email)).status_code == 201
+    operator = service.secrets.operator_token
+    again = service.request("POST", "/v1/auth/invitations", {"email": email}, who=operator)
+    assert (again.status_code, again.json()["error"]["param"]) == (409, "email")
+
+
 def test_an_invitation_that_names_nobody_makes_one_account_wherever_it_lies(
     service: InProcess,
 ) -> None:
