@@ -1,9 +1,13 @@
-"""The jobs that ask the payment provider to collect an invoice, and to forget one that was taken
-back.
+"""The jobs that ask the payment provider to collect an invoice, to ask for less where a part of it
+was taken back, and to forget one that was taken back whole.
+
+A provider that does not answer is asked again for most of a day, as long as it knows a repeated
+request for one. Who is to collect then is the operator's matter, and the log says so.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from plugins.billing import ledger, periods
@@ -15,6 +19,8 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
 from runtime.inference import Models
+
+log = logging.getLogger("mneme.billing")
 
 
 def load_demand(ctx: ReadContext, payload: dict[str, Any]) -> billing_stripe.Demand | None:
@@ -38,6 +44,7 @@ def load_demand(ctx: ReadContext, payload: dict[str, Any]) -> billing_stripe.Dem
         email=row.email,
         customer=periods.subscription(ctx).customer,
         slot=ctx.scope.slot,
+        credited_cents=state.credited_cents,
     )
 
 
@@ -55,8 +62,11 @@ def collected(ctx: WriteContext, payload: dict[str, Any]) -> dict[str, Any]:
     state = ctx[INVOICE_STATES].row(payload["ordinal"])
     state.provider_id, state.payment_url = made.provider_id, made.payment_url
     ctx[INVOICE_STATES].put((payload["ordinal"],), state)
-    if state.status == VOID:  # it was taken back while the provider was asked
+    # It may have been taken back, or a part of it, while the provider was asked.
+    if state.status == VOID:
         ctx.enqueue(ledger.VOID_JOB, payload)
+    elif state.status == OPEN and (less := state.credited_cents - made.credited_cents):
+        ledger.ask_for_less(ctx, payload["ordinal"], less, state.credited_cents)
     periods.remember_customer(ctx, made.customer)
     return {"provider_id": made.provider_id}
 
@@ -84,12 +94,53 @@ async def take_back(
         await billing_stripe.withdraw(withdrawal)
 
 
+def load_reduction(ctx: ReadContext, payload: dict[str, Any]) -> billing_stripe.Reduction | None:
+    """By how much less is to be asked for; None where nothing is asked for any more."""
+    settings, state = BillingSettings.of(ctx.settings), ctx[INVOICE_STATES].row(payload["ordinal"])
+    if settings.stripe_api_key is None or state.status != OPEN:
+        return None
+    return billing_stripe.Reduction(
+        settings.stripe_api_key.get_secret_value(),
+        settings.stripe_api_base,
+        ctx[INVOICES].row(payload["ordinal"]).id,
+        state.provider_id,
+        payload["cents"],
+        payload["credited_cents"],
+    )
+
+
+async def reduce(
+    steps: JobSteps,
+    reduction: billing_stripe.Reduction | None,
+    payload: dict[str, Any],
+    models: Models,
+) -> None:
+    if reduction is not None:
+        await billing_stripe.reduce(reduction)
+
+
+def given_up(ctx: WriteContext, payload: dict[str, Any], reason: str) -> None:
+    """Tell the operator what the provider never took."""
+    log.error(
+        "invoice %s is not with the payment provider as it is here, and is not sent again: %s",
+        ctx[INVOICES].row(payload["ordinal"]).number,
+        reason,
+    )
+
+
 def taken_back(ctx: WriteContext, payload: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
 _RETRY = RetryStrategy(attempts=PAYMENT_ATTEMPTS_MAX, base_ms=1_000, max_ms=PAYMENT_BACKOFF_MS_MAX)
+
+
+def _job(name: str, done: Any, load: Any, prepare: Any) -> Job:
+    return Job(name, done, load=load, prepare=prepare, failed=given_up, retry=_RETRY)
+
+
 JOBS = (
-    Job(ledger.COLLECT_JOB, collected, load=load_demand, prepare=ask_for_money, retry=_RETRY),
-    Job(ledger.VOID_JOB, taken_back, load=load_withdrawal, prepare=take_back, retry=_RETRY),
+    _job(ledger.COLLECT_JOB, collected, load_demand, ask_for_money),
+    _job(ledger.CREDIT_JOB, taken_back, load_reduction, reduce),
+    _job(ledger.VOID_JOB, taken_back, load_withdrawal, take_back),
 )

@@ -49,7 +49,8 @@ log = logging.getLogger("mneme.billing")
 INVOICE, CREDIT_NOTE = "invoice", "credit_note"
 OPEN, PAID, VOID, ISSUED = "open", "paid", "void", "issued"
 RECEIVABLE, REFUNDS = "receivable", "refunds_payable"
-COLLECT_JOB, REVIEW_JOB, VOID_JOB = "billing.collect", "billing.review", "billing.void"
+COLLECT_JOB, REVIEW_JOB = "billing.collect", "billing.review"
+CREDIT_JOB, VOID_JOB = "billing.credit", "billing.void"
 _NUMBERS = {INVOICE: "INV", CREDIT_NOTE: "CN"}
 
 # --- responses ------------------------------------------------------------------------------------
@@ -251,9 +252,18 @@ def credit(
         state.status = VOID
         if state.provider_id:
             ctx.enqueue(VOID_JOB, {"ordinal": ordinal})
+    elif state.status == OPEN and state.provider_id:
+        ask_for_less(ctx, ordinal, cents, state.credited_cents)
     ctx[INVOICE_STATES].put((ordinal,), state)
     _post(ctx, note, {owed_by: -cents, line.account: cents})
     return note_ordinal, note
+
+
+def ask_for_less(ctx: WriteContext, ordinal: int, cents: int, credited_cents: int) -> None:
+    """Have the provider, which has the invoice, ask for so much less. credited_cents: taken back in
+    all by then, which tells this change from others.
+    """
+    ctx.enqueue(CREDIT_JOB, {"ordinal": ordinal, "cents": cents, "credited_cents": credited_cents})
 
 
 def pay(ctx: WriteContext, ordinal: int, method: str, reference: str) -> None:

@@ -57,13 +57,17 @@ class Demand:
     email: str
     customer: str
     slot: int
+    credited_cents: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
+    """What Stripe has. credited_cents: what had been taken back when it was asked."""
+
     customer: str
     provider_id: str
     payment_url: str | None
+    credited_cents: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,20 @@ class Withdrawal:
     api_base: str
     invoice_id: str
     provider_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """By how much less Stripe is to collect: our invoice's id, its own, the cents, and those that
+    were taken back in all by then.
+    """
+
+    api_key: str
+    api_base: str
+    invoice_id: str
+    provider_id: str
+    cents: int
+    credited_cents: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +118,11 @@ async def withdraw(withdrawal: Withdrawal) -> None:
     await asyncio.to_thread(_withdraw, withdrawal)
 
 
+async def reduce(reduction: Reduction) -> None:
+    """Have Stripe collect less for an invoice. Raises Unavailable as `collect` does."""
+    await asyncio.to_thread(_reduce, reduction)
+
+
 def _collect(demand: Demand) -> Collected:
     with _client(demand.api_key, demand.api_base) as client:
         return _in_steps(client, demand)
@@ -109,6 +132,14 @@ def _withdraw(withdrawal: Withdrawal) -> None:
     with _client(withdrawal.api_key, withdrawal.api_base) as client:
         once = {"idempotency_key": f"{withdrawal.invoice_id}:void"}
         client.v1.invoices.void_invoice(withdrawal.provider_id, {}, once)
+
+
+def _reduce(reduction: Reduction) -> None:
+    with _client(reduction.api_key, reduction.api_base) as client:
+        once = {"idempotency_key": f"{reduction.invoice_id}:credited:{reduction.credited_cents}"}
+        client.v1.credit_notes.create(
+            {"invoice": reduction.provider_id, "amount": reduction.cents}, once
+        )
 
 
 @contextmanager
@@ -165,7 +196,7 @@ def _in_steps(client: Any, demand: Demand) -> Collected:
         }  # fmt: skip
         client.v1.invoice_items.create(line, once(f"line-{position}"))
     final = client.v1.invoices.finalize_invoice(made.id, {}, once("finalize"))
-    return Collected(customer, final.id, final.hosted_invoice_url)
+    return Collected(customer, final.id, final.hosted_invoice_url, demand.credited_cents)
 
 
 def verified(signed: Signed, secret: str) -> Notice:

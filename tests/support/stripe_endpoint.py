@@ -63,6 +63,7 @@ class StripeEndpoint:
             "customers": ("customer", "cus"),
             "invoices": ("invoice", "in"),
             "invoiceitems": ("invoiceitem", "ii"),
+            "credit_notes": ("credit_note", "cn"),
         }[parts[1]]
         return {"object": kind[0], "id": f"{kind[1]}_{number}", **sent.fields}
 

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plugins.billing import invoice_page
-from plugins.billing.collecting import load_demand
-from plugins.billing.ledger import INVOICES, LEDGER, balances, find
+from plugins.billing.collecting import collected, load_demand
+from plugins.billing.ledger import CREDIT_JOB, INVOICES, LEDGER, balances, credit, find
 from plugins.billing.periods import RANK, days_left, days_of, prorated
-from plugins.billing.stripe import email_of
+from plugins.billing.stripe import Collected, email_of
+from runtime.api import jobs
+from runtime.api.context import WriteContext
 from runtime.api.metering import (
     period_end,
     period_of,
@@ -609,6 +611,40 @@ def test_stripe_is_asked_for_no_more_than_is_left(
     customer.operate("billing.credit_note", **taken)
     demand = within(customer, lambda ctx: load_demand(ctx, {"ordinal": find(ctx, invoice["id"])}))
     assert [cents for _, cents in demand.lines] == [6_387, -5_000]
+
+
+def test_stripe_is_told_what_is_taken_back_of_what_it_collects(
+    customer: MeteredHarness, stripe: StripeEndpoint
+) -> None:
+    invoice = customer("billing.upgrade", {"tier": "pro"}).body["invoice"]
+    customer.harness.settle()
+    for cents in (1_000, 387):
+        taken = {"invoice": invoice["number"], "amount_cents": cents, "reason": "a mistake"}
+        customer.operate("billing.credit_note", **taken)
+        customer.harness.settle()
+    told_less = [sent for sent in stripe.sent if sent.path == "/v1/credit_notes"]
+    assert [(sent.fields["invoice"], sent.fields["amount"]) for sent in told_less] == [
+        ("in_2", "1000"),
+        ("in_2", "387"),
+    ]
+    assert len({sent.key for sent in told_less}) == 2
+    customer.operate("billing.credit_note", invoice=invoice["number"], reason="the rest")
+    customer.harness.settle()
+    assert stripe.sent[-1].path == "/v1/invoices/in_2/void"
+
+
+def test_what_is_taken_back_while_stripe_is_asked_is_told_after(customer: MeteredHarness) -> None:
+    invoice = customer("billing.upgrade", {"tier": "pro"}).body["invoice"]
+    ordinal = within(customer, lambda ctx: find(ctx, invoice["id"]))
+    made = Collected("cus_1", "in_9", None, credited_cents=0)
+
+    def asked_meanwhile(ctx: WriteContext) -> list[str]:
+        credit(ctx, ordinal, 5_000, "a mistake")
+        ctx.prepared = made
+        collected(ctx, {"ordinal": ordinal})
+        return [row.name for _, row in ctx[jobs.JOBS].scan() if row.name == CREDIT_JOB]
+
+    assert within(customer, asked_meanwhile) == [CREDIT_JOB]
 
 
 def test_an_upgrade_that_waits_is_never_overdue(tmp_path: Path, stripe: StripeEndpoint) -> None:
