@@ -23,8 +23,8 @@ Choices where their documentation is silent:
   stored as they are.
 - The v1 list and the v1 search answer a bare list, as their first version did; the list with
   `page`, and the search with `output_format: "v1.1"`, the envelope.
-- Deleting by names needs an admin key, as our own does. A batch of updates stops at the first that
-  fails.
+- Deleting by names needs an admin key, as our own does. A batch of updates changes
+  nothing where one of its memories is not there; one that fails later stops it, and says so.
 - A success has the status of ours, such as 201 or 202. A refusal has `detail`, the text their
   client shows, beside our own `error`.
 """

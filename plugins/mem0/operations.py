@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 from urllib.parse import quote
 
 from plugins.mem0 import shapes
 from plugins.mem0.filters import NAMES
 from plugins.mem0.limits import HISTORY_PAGES_MAX
-from plugins.mem0.request import Mem0Request
+from plugins.mem0.request import CallRefused, Mem0Request
 from plugins.memories import BATCH_ITEMS_MAX, DELETE_ALL_CONFIRMATION
 from runtime.errors import BadRequest, NotFound
 from runtime.limits import PAGE_ITEMS_MAX
@@ -191,9 +192,26 @@ async def delete_entity(request: Mem0Request) -> dict[str, str]:
 async def update_many(request: Mem0Request) -> dict[str, str]:
     wanted = _batch(request)
     asked = [(_address(one["memory_id"]), shapes.changes(one)) for one in wanted]
-    for address, body in asked:
-        await request.ask("PATCH", address, body)
+    for place, (address, _) in enumerate(asked):
+        await _of_batch(request.ask("GET", address), place, 0)
+    for place, (address, body) in enumerate(asked):
+        await _of_batch(request.ask("PATCH", address, body), place, place)
     return {"message": f"Successfully updated {len(asked)} memories"}
+
+
+async def _of_batch(asked: Awaitable[Any], place: int, changed: int) -> None:
+    """One call for a batch. Raises CallRefused, which says which memory it was and how many were
+    changed before.
+    """
+    try:
+        await asked
+    except CallRefused as refused:
+        error = refused.body.get("error")
+        if not isinstance(error, dict):
+            raise
+        said = f"memories.{place}: {error['message']} {changed} were changed before."
+        body = {**refused.body, "error": {**error, "message": said}}
+        raise CallRefused(refused.status, body, refused.headers) from None
 
 
 async def delete_many(request: Mem0Request) -> dict[str, Any]:

@@ -320,6 +320,16 @@ def test_batches_change_and_delete(ada: Client) -> None:
         refused(ada.send("PUT", "/v1/batch/", wrong), 400)
 
 
+def test_a_batch_with_a_memory_that_is_gone_changes_nothing(ada: Client) -> None:
+    one, two = ada.store("1", "2", user_id="ada")
+    ada("DELETE", f"/v1/memories/{two}/")
+    wanted = [{"memory_id": one, "text": "first"}, {"memory_id": two, "text": "second"}]
+    answer = ada.send("PUT", "/v1/batch/", {"memories": wanted})
+    assert answer.status_code == 404
+    assert answer.json()["detail"].startswith("memories.1: There is no memory")
+    assert ada.found({}) == ["1"]
+
+
 def test_a_repeated_add_with_one_key_stores_once(ada: Client) -> None:
     body = {"messages": [{"role": "user", "content": "Once."}], "infer": False}
     first, again = (
