@@ -7,7 +7,10 @@ that a line break divides with a hyphen are joined.
 
 from __future__ import annotations
 
+import ctypes
+import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -20,6 +23,8 @@ from .limits import HEADING_CHARS_MAX, PAGES_MAX
 _LARGER = 1.15  # than most of the text, for a heading
 _HEADING_LEVELS = 6
 _HYPHENS = ("\x02", "\ufffe")  # how pdfium writes a hyphen at which a word was divided
+_LINE_END, _SPACE, _IDEOGRAPHS = 0x0A, 0x20, 0x2E80
+_LINE_STEP = 0.7  # of the size of letters: farther up or down than this is no index or exponent
 _SHOWING = (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM, pdfium.FPDF_PAGEOBJ_SHADING)
 
 
@@ -76,26 +81,64 @@ def _lines(page: pypdfium2.PdfPage) -> list[_Line]:
     paragraphs.
     """
     text_page = page.get_textpage()
-    count = text_page.count_chars()
-    text = text_page.get_text_range(0, count) if count > 0 else ""
-    found, place = [], 0
-    for line in text.split("\n"):
-        words = line.rstrip("\r")
-        letters = len(words) - len(words.lstrip())
-        size = pdfium.FPDFText_GetFontSize(text_page.raw, place + letters) if words.strip() else 0.0
-        scale = _scale(text_page, place + letters) if words.strip() else 1.0
-        found.append(_Line(words.rstrip(), round(size * scale, 1)))
-        place += len(line.encode("utf-16-le")) // 2 + 1
+    units = [pdfium.FPDFText_GetUnicode(text_page.raw, at) for at in range(text_page.count_chars())]
+    found = []
+    for begin, end in _spans(text_page, units):
+        words = "".join(chr(unit) for unit in units[begin:end] if unit)  # 0: of no known character
+        words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace").rstrip()
+        letter = begin + len(words) - len(words.lstrip())
+        found.append(_Line(words, round(_size(text_page, letter), 1) if words else 0.0))
     text_page.close()
     return found if any(line.text for line in found) else []
 
 
-def _scale(text_page: pypdfium2.PdfTextPage, index: int) -> float:
-    """The factor by which the page stretches letters: some programs write everything at size 1."""
+def _spans(text_page: pypdfium2.PdfTextPage, units: list[int]) -> Iterator[tuple[int, int]]:
+    """(first, last + 1) of the characters of each line. units: their UTF-16 code units.
+
+    pdfium ends most lines itself, and takes what is written by itself below a word for the word's
+    end: a table's "7" below "42" for "427". What is one object is never on two lines.
+    """
+    begin, last, written = 0, None, None
+    for at, unit in enumerate(units):
+        if unit == _LINE_END:
+            yield begin, at
+            begin, last = at + 1, None
+        elif unit > _SPACE:
+            by = ctypes.cast(
+                pdfium.FPDFText_GetTextObject(text_page.raw, at), ctypes.c_void_p
+            ).value
+            if last is not None and by != written and _is_apart(text_page, units, last, at):
+                yield begin, at
+                begin = at
+            last, written = at, by
+    yield begin, len(units)
+
+
+def _is_apart(text_page: pypdfium2.PdfTextPage, units: list[int], one: int, other: int) -> bool:
+    """Whether a character is on another line than the one before it, seen as they are turned.
+    Ideographs may be written downwards.
+    """
+    if min(units[one], units[other]) >= _IDEOGRAPHS:
+        return False
+    clockwise = pdfium.FPDFText_GetCharAngle(text_page.raw, other)
+    (x, y), (to_x, to_y) = _origin(text_page, one), _origin(text_page, other)
+    step = math.cos(clockwise) * (to_y - y) + math.sin(clockwise) * (to_x - x)
+    return abs(step) > _LINE_STEP * max(_size(text_page, one), _size(text_page, other))
+
+
+def _origin(text_page: pypdfium2.PdfTextPage, index: int) -> tuple[float, float]:
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium.FPDFText_GetCharOrigin(text_page.raw, index, x, y)
+    return x.value, y.value
+
+
+def _size(text_page: pypdfium2.PdfTextPage, index: int) -> float:
+    """Of a letter as it is shown: some programs write everything at size 1, and stretch it."""
+    size = pdfium.FPDFText_GetFontSize(text_page.raw, index)
     matrix = pdfium.FS_MATRIX()
     if not pdfium.FPDFText_GetMatrix(text_page.raw, index, matrix):
-        return 1.0
-    return (matrix.c**2 + matrix.d**2) ** 0.5 or 1.0
+        return size
+    return size * ((matrix.c**2 + matrix.d**2) ** 0.5 or 1.0)
 
 
 def _levels(sizes: Counter[float]) -> dict[float, int]:
