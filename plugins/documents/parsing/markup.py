@@ -20,7 +20,7 @@ from lxml import html
 from .extraction import Extraction, ParseFailed, TextBuilder
 from .limits import MARKUP_DEPTH_MAX
 from .plain import decoded
-from .tables import rows_as_lines
+from .tables import row_as_line
 
 _UNSEEN = {
     "script",
@@ -94,11 +94,9 @@ def _blocks(element: etree._Element, depth: int) -> Iterator[tuple[str, str]]:
     if tag in _UNSEEN:
         return
     if tag == "table" and not element.xpath(".//table"):
-        rows = [
-            ["".join(cell.itertext()) for cell in row.xpath("./td|./th")]
-            for row in element.iter("tr")
-        ]
-        yield from (("row", line) for line in rows_as_lines(rows))
+        for row in element.iter("tr"):
+            cells = ["".join(cell.itertext()) for cell in row.xpath("./td|./th")]
+            yield "row", row_as_line(cells)
         return
     fold = str if tag == "pre" else _folded
     inline = fold(element.text or "")

@@ -11,7 +11,7 @@ from pptx import Presentation
 
 from .extraction import Extraction, TextBuilder
 from .formats import PPTX
-from .tables import rows_as_lines
+from .tables import row_as_line
 
 _GROUP_DEPTH_MAX = 16
 
@@ -49,8 +49,8 @@ def _shapes(shapes: Any, depth: int = 0) -> Iterator[Any]:
 
 def _add(builder: TextBuilder, shape: Any) -> None:
     if getattr(shape, "has_table", False):
-        for line in rows_as_lines([[cell.text for cell in row.cells] for row in shape.table.rows]):
-            builder.add(line, gap="\n")
+        for row in shape.table.rows:
+            builder.add(row_as_line([cell.text for cell in row.cells]), gap="\n")
     elif getattr(shape, "has_text_frame", False):
         for paragraph in shape.text_frame.paragraphs:
             builder.add("".join(run.text for run in paragraph.runs), gap="\n")

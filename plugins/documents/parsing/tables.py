@@ -18,9 +18,9 @@ from .limits import TABLE_CELLS_MAX
 _EMPTY_ROWS_MAX = 10_000  # a sheet may claim a million rows and have three
 
 
-def rows_as_lines(rows: list[list[str]]) -> list[str]:
-    """The rows of a table, as they stand: cells with " | " between them."""
-    return [" | ".join(" ".join(cell.split()) for cell in row).strip(" |") for row in rows]
+def row_as_line(row: list[str]) -> str:
+    """A row as it stands: cells with " | " between them, empty ones at the end left out."""
+    return " | ".join(" ".join(cell.split()) for cell in row).rstrip(" |")
 
 
 def add_rows(builder: TextBuilder, rows: Iterable[list[str]]) -> None:

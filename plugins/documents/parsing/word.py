@@ -19,7 +19,7 @@ from docx.text.paragraph import Paragraph
 
 from .extraction import Extraction, TextBuilder
 from .formats import DOCX
-from .tables import rows_as_lines
+from .tables import row_as_line
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _BREAK, _RENDERED, _TYPE = qn("w:br"), qn("w:lastRenderedPageBreak"), qn("w:type")
@@ -37,8 +37,8 @@ def read(file: BinaryIO, filename: str) -> Extraction:
         builder.turn_to(page)
     for item in document.iter_inner_content():
         if isinstance(item, Table):
-            for line in rows_as_lines([[cell.text for cell in row.cells] for row in item.rows]):
-                builder.add(line, gap="\n")
+            for row in item.rows:
+                builder.add(row_as_line([cell.text for cell in row.cells]), gap="\n")
             continue
         level = _level(item)
         for text in _between_breaks(item):

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
-from plugins.documents.parsing import pdf
+from plugins.documents.parsing import markup, pdf, slides, word
+
+
+def saved(made: Any) -> io.BytesIO:
+    """An Office file, as its library writes it."""
+    out = io.BytesIO()
+    made.save(out)
+    return out
 
 
 def pdf_of_table(rows: list[list[str]]) -> bytes:
@@ -45,3 +53,24 @@ def test_exponents_and_turned_letters_of_a_pdf_stay_on_their_line() -> None:
         for place, letter in enumerate("WWMM"):
             made.text(60 + made.get_string_width("WWMM"[:place]), 150, letter)
     assert pdf.read(io.BytesIO(bytes(made.output())), "a.pdf").text == "106\nWWMM"
+
+
+def test_an_empty_cell_keeps_its_column() -> None:
+    from docx import Document
+    from pptx import Presentation
+    from pptx.util import Inches
+
+    rows = [["Item", "Qty", "Note"], ["", "7", ""], ["", "", "late"], ["", "", ""]]
+    document, deck = Document(), Presentation()
+    table = document.add_table(len(rows), 3)
+    shapes = deck.slides.add_slide(deck.slide_layouts[6]).shapes
+    drawn = shapes.add_table(len(rows), 3, *[Inches(1)] * 4).table
+    for number, row in enumerate(rows):
+        for column, text in enumerate(row):
+            table.cell(number, column).text = drawn.cell(number, column).text = text
+    written = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    html = io.BytesIO(f"<table>{written}</table>".encode())
+    shown = "Item | Qty | Note\n| 7\n|  | late"
+    assert word.read(saved(document), "a.docx").text == shown
+    assert slides.read(saved(deck), "a.pptx").text == shown
+    assert markup.read_html(html, "a.html").text == shown
