@@ -74,3 +74,45 @@ def test_an_empty_cell_keeps_its_column() -> None:
     assert word.read(saved(document), "a.docx").text == shown
     assert slides.read(saved(deck), "a.pptx").text == shown
     assert markup.read_html(html, "a.html").text == shown
+
+
+def control(inside: str) -> Any:
+    """A content control of Word in another one, around paragraphs, rows or cells."""
+    from docx.oxml import parse_xml
+    from docx.oxml.ns import nsdecls
+
+    held = f"<w:sdt><w:sdtContent>{inside}</w:sdtContent></w:sdt>"
+    return parse_xml(f"<w:sdt {nsdecls('w')}><w:sdtContent>{held}</w:sdtContent></w:sdt>")
+
+
+def test_all_of_a_word_file_is_read() -> None:
+    from docx import Document
+    from docx.oxml.ns import qn
+
+    made = Document()
+    first, second = made.sections[0], made.add_section()
+    second.header.is_linked_to_previous = False
+    for header in (first.header, second.header):
+        header.paragraphs[0].text = "Acme Ltd"
+    first.footer.paragraphs[0].text = "Confidential"
+    text = "<w:r><w:t>{}</w:t></w:r>"
+    heading = '<w:pPr><w:pStyle w:val="Heading1"/></w:pPr>'
+    made.element.body.insert(0, control(f"<w:p>{heading}{text.format('Order')}</w:p>"))
+    signs = "<w:t>E</w:t><w:noBreakHyphen/><w:t>mail</w:t><w:cr/><w:t>or letter</w:t>"
+    made.element.body.insert(1, control(f"<w:p><w:r>{signs}</w:r></w:p>"))
+    table = made.add_table(2, 2)
+    for place in range(4):
+        table.cell(place // 2, place % 2).text = f"cell {place}"
+    nested = table.cell(0, 0).add_table(1, 2)
+    nested.cell(0, 0).text, nested.cell(0, 1).text = "inner", "7"
+    rows = made.element.body.find(qn("w:tbl"))
+    rows.xpath("w:tr[2]/w:tc[2]")[0].append(control(f"<w:p>{text.format('held')}</w:p>"))
+    rows.append(control(f"<w:tr><w:tc><w:p>{text.format('repeated')}</w:p></w:tc></w:tr>"))
+    read = word.read(saved(made), "a.docx")
+    assert read.text.split("\n") == [
+        *("Acme Ltd", "", "Order", "", "E-mail", "or letter"),
+        *("cell 0 | cell 1", "inner | 7", "cell 2 | cell 3 held", "repeated", "", "Confidential"),
+    ]
+    assert [read.text[block.start : block.end] for block in read.blocks if block.heading] == [
+        "Order"
+    ]
