@@ -1,5 +1,5 @@
-"""PPTX: each slide is a page, its title a heading; then its texts and tables from top to bottom,
-and its notes.
+"""PPTX: each slide is a page, its title a heading; then its texts, its tables and the words of its
+charts from top to bottom, and its notes.
 """
 
 from __future__ import annotations
@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from pptx import Presentation
+from pptx.oxml.ns import qn
 
 from .extraction import Extraction, TextBuilder
 from .formats import PPTX
 from .tables import row_as_line
 
 _GROUP_DEPTH_MAX = 16
+_LABEL, _CATEGORIES, _NUMBERS = qn("c:tx"), qn("c:cat"), qn("c:numRef")
+_VALUE, _PARAGRAPH = qn("c:v"), qn("a:p")
 
 
 def read(file: BinaryIO, filename: str) -> Extraction:
@@ -51,6 +54,17 @@ def _add(builder: TextBuilder, shape: Any) -> None:
     if getattr(shape, "has_table", False):
         for row in shape.table.rows:
             builder.add(row_as_line([cell.text for cell in row.cells]), gap="\n")
+    elif getattr(shape, "has_chart", False):
+        for line in dict.fromkeys(_words(shape.chart_part._element)):
+            builder.add(line, gap="\n")
     elif getattr(shape, "has_text_frame", False):
         for paragraph in shape.text_frame.paragraphs:
-            builder.add("".join(run.text for run in paragraph.runs), gap="\n")
+            builder.add(paragraph.text, gap="\n")
+
+
+def _words(chart: Any) -> Iterator[str]:
+    """A chart's titles, the names of its series and their categories; each series has its own."""
+    for element in chart.iter(_LABEL, _CATEGORIES):
+        if element.find(_NUMBERS) is None:
+            yield row_as_line([value.text or "" for value in element.iter(_VALUE)])
+            yield from (part.text for part in element.iter(_PARAGRAPH))

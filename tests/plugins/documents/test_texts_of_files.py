@@ -116,3 +116,29 @@ def test_all_of_a_word_file_is_read() -> None:
     assert [read.text[block.start : block.end] for block in read.blocks if block.heading] == [
         "Order"
     ]
+
+
+def test_all_of_a_slide_is_read() -> None:
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+    from pptx.util import Inches
+
+    deck = Presentation()
+    shapes: Any = deck.slides.add_slide(deck.slide_layouts[6]).shapes
+    box = shapes.add_textbox(0, 0, 1, 1)
+    paragraph = box.text_frame.paragraphs[0]
+    paragraph.add_run().text = "Hello"
+    paragraph.add_line_break()
+    paragraph.add_run().text = "World"
+    numbers = CategoryChartData()
+    numbers.categories = ["Lisbon", "Porto"]
+    numbers.add_series("Visits", (3, 5))
+    numbers.add_series("Sales", (1, 2))
+    chart = shapes.add_chart(XL_CHART_TYPE.LINE, 0, Inches(3), 1, 1, numbers).chart
+    chart.has_title = chart.value_axis.has_title = True
+    chart.chart_title.text_frame.text = "Our year"
+    chart.value_axis.axis_title.text_frame.text = "Thousands"
+    assert slides.read(saved(deck), "a.pptx").text == (
+        "Hello\nWorld\nOur year\nVisits\nLisbon | Porto\nSales\nThousands"
+    )
