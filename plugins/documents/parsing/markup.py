@@ -94,9 +94,11 @@ def _blocks(element: etree._Element, depth: int) -> Iterator[tuple[str, str]]:
     if tag in _UNSEEN:
         return
     if tag == "table" and not element.xpath(".//table"):
-        for row in element.iter("tr"):
-            cells = ["".join(cell.itertext()) for cell in row.xpath("./td|./th")]
-            yield "row", row_as_line(cells)
+        for part in element.iter("caption", "tr"):
+            if part.tag == "caption":
+                yield from _blocks(part, depth + 1)
+            else:
+                yield "row", row_as_line([_cell(cell, depth) for cell in part.xpath("./td|./th")])
         return
     fold = str if tag == "pre" else _folded
     inline = fold(element.text or "")
@@ -110,6 +112,10 @@ def _blocks(element: etree._Element, depth: int) -> Iterator[tuple[str, str]]:
             inline += _inline(child, fold)
         inline += fold(child.tail or "")
     yield tag, inline
+
+
+def _cell(element: etree._Element, depth: int) -> str:
+    return "\n".join(text for _, text in _blocks(element, depth + 1))
 
 
 def _holds_block(element: etree._Element) -> bool:

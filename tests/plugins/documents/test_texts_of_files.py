@@ -142,3 +142,16 @@ def test_all_of_a_slide_is_read() -> None:
     assert slides.read(saved(deck), "a.pptx").text == (
         "Hello\nWorld\nOur year\nVisits\nLisbon | Porto\nSales\nThousands"
     )
+
+
+def test_a_cell_of_a_page_is_read_as_it_is_shown() -> None:
+    page = (
+        "<table><caption>Our <b>offices</b></caption><thead><tr><th>Name<th>Address</tr></thead>"
+        "<tr><td>Ada</td><td>Street<br>City</td></tr>"
+        "<tr><td><p>p1</p><p>p2</p></td><td><ul><li>one<li>two</ul></td></tr>"
+        "<tr><td><script>let hidden = 1</script><style>td { color: red }</style>Bob</td>"
+        "<td>in<i>line</i></td></tr></table>"
+    )
+    assert markup.read_html(io.BytesIO(page.encode()), "a.html").text == (
+        "Our offices\nName | Address\nAda | Street City\np1 p2 | one two\nBob | inline"
+    )
