@@ -49,6 +49,9 @@ _MAIL_FIELD = re.compile(
     rb"^(?:From|Received|Return-Path|Message-ID|MIME-Version):", re.IGNORECASE | re.MULTILINE
 )
 _SRT = re.compile(rb"\s*+\d++\s*\r?\n\d+:\d\d:\d\d[,.]\d+ --> ")
+_VTT = re.compile(rb"WEBVTT[ \t\r\n]")
+_VTT_TIME = re.compile(rb"\d\d:\d\d[.,]\d{1,3}[ \t]++-->")
+_ID3 = re.compile(rb"ID3[\x02-\x04][^\xff].[\x00-\x7f]{4}", re.DOTALL)  # version, flags, size
 _MPEG_LAYER_3 = re.compile(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]")
 _MP4_BOXES = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
 
@@ -74,6 +77,8 @@ def _binary_type(head: bytes, extension: str) -> str | None:
         return next((kind for part, kind in _PARTS.items() if part in head), None) or ARCHIVES.get(
             extension, ""
         )
+    if head.startswith(b"{\\rtf"):
+        return ""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return PNG
     if head.startswith(b"\xff\xd8\xff"):
@@ -99,7 +104,7 @@ def _binary_type(head: bytes, extension: str) -> str | None:
         )
     if head[4:8] in _MP4_BOXES:
         return MOV
-    if head.startswith(b"ID3") or _MPEG_LAYER_3.match(head):
+    if _ID3.match(head) or _MPEG_LAYER_3.match(head):
         return MP3
     return None
 
@@ -112,7 +117,7 @@ def _is_text(head: bytes) -> bool:
 
 def _text_type(head: bytes, extension: str) -> str:
     text = head.removeprefix(_MARKS_OF_ORDER[0])
-    if text.startswith(b"WEBVTT"):
+    if _VTT.match(text) and _VTT_TIME.search(text):
         return VTT
     if _SRT.match(text):
         return SRT

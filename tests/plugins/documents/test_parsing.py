@@ -290,6 +290,11 @@ SNIFFED = {
     "program.txt": (lambda: b"\x7fELF\x02\x01\x01\x00\x00\x00\x00", None),
     "old.doc": (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", None),
     "a.gif": (lambda: b"GIF89a\x01\x00\x01\x00\x80", None),
+    "letter.rtf": (lambda: rb"{\rtf1\ansi Dear Ada}", None),
+    "tags.txt": (lambda: b"ID3 tags are fun to read.", formats.TXT),
+    "tagged": (lambda: b"ID3\x04\x00\x00\x00\x00\x02\x01", formats.MP3),
+    "captioning.txt": (lambda: b"WEBVTT is a format I like.\n\nIt is text.", formats.TXT),
+    "begun.vtt": (lambda: b"WEBVTT - no cues yet\n", formats.VTT),
     "noise.txt": (lambda: bytes(range(256)) * 10, None),
 }  # fmt: skip
 
