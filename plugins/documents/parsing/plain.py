@@ -96,6 +96,7 @@ def read_csv(file: BinaryIO, filename: str) -> Extraction:
     except csv.Error:
         dialect = csv.excel_tab if PurePosixPath(filename.lower()).suffix == ".tsv" else csv.excel
     builder = TextBuilder()
+    csv.field_size_limit(EXTRACTED_CHARS_MAX)  # of a cell, which may be the whole text
     try:
         add_rows(
             builder,

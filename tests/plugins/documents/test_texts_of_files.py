@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from plugins.documents.parsing import markup, pdf, slides, word
+from plugins.documents.parsing import markup, pdf, plain, slides, word
 
 
 def saved(made: Any) -> io.BytesIO:
@@ -155,3 +155,11 @@ def test_a_cell_of_a_page_is_read_as_it_is_shown() -> None:
     assert markup.read_html(io.BytesIO(page.encode()), "a.html").text == (
         "Our offices\nName | Address\nAda | Street City\np1 p2 | one two\nBob | inline"
     )
+
+
+def test_a_cell_of_data_may_be_long() -> None:
+    long = "word " * 40_000 + "end"
+    made = io.BytesIO(f'Name,Note\nAda,"{long}"\nBob,short\n'.encode())
+    assert plain.read_csv(made, "a.csv").text.split("\n") == [
+        *("Name | Note", f"Name: Ada; Note: {long}", "Name: Bob; Note: short"),
+    ]
