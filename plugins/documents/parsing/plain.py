@@ -1,7 +1,7 @@
 """Text as it stands: TXT and Markdown, and the two formats that data comes in, CSV and JSON.
 
 UTF-8 is what text is in, or UTF-16 where a mark of order says so; anything else is guessed from the
-bytes (charset-normalizer).
+bytes (encodings.py).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
+from .encodings import guessed
 from .extraction import Extraction, ParseFailed, TextBuilder, cleaned
 from .limits import EXTRACTED_CHARS_MAX, MARKUP_DEPTH_MAX, TABLE_CELLS_MAX
 from .tables import add_rows, counted
 
-_GUESSED_BYTES_MAX = 1024 * 1024
 _PARAGRAPH_END = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(?=.)")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*")
@@ -38,16 +38,7 @@ def decoded(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        pass
-    from charset_normalizer import from_bytes  # takes a while, and hardly any file needs it
-
-    guess = from_bytes(raw[:_GUESSED_BYTES_MAX]).best()
-    if guess is None:
-        raise ParseFailed(
-            "unknown_encoding",
-            "The text is in no encoding that could be recognised; send it as UTF-8.",
-        )
-    return raw.decode(guess.encoding, "replace")
+        return raw.decode(guessed(raw), "replace")
 
 
 def read_text(file: BinaryIO, filename: str) -> Extraction:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pytest
+
 from plugins.documents.parsing import markup, pdf, plain, slides, word
+from plugins.documents.parsing.extraction import ParseFailed
 
 
 def saved(made: Any) -> io.BytesIO:
@@ -163,3 +166,42 @@ def test_a_cell_of_data_may_be_long() -> None:
     assert plain.read_csv(made, "a.csv").text.split("\n") == [
         *("Name | Note", f"Name: Ada; Note: {long}", "Name: Bob; Note: short"),
     ]
+
+
+ENCODED = [
+    ("cp1252", "“Smart quotes” — and dashes… price 5€ Müller"),
+    ("cp1252", "Café crème brûlée déjà vu…"),
+    ("cp1252", "naïve"),
+    ("latin-1", "El niño comió mañana en la montaña."),
+    ("latin-1", "Ærø ligger syd for Fyn, og på øen bor få."),
+    ("cp850", "Größe: 5 m² Übermaß für Flöße"),
+    ("iso-8859-2", "Příliš žluťoučký kůň úpěl ďábelské ódy."),
+    ("cp1250", "Zażółć gęślą jaźń, proszę pana."),
+    ("cp1254", "Günaydın dünya, bugün hava çok güzel, değil mi?"),
+    ("koi8-r", "Привет, мир. Это русский текст."),
+    ("cp1251", "Привет, мир. Это русский текст."),
+    ("cp1253", "Καλημέρα κόσμε. Αυτό είναι ελληνικό κείμενο."),
+    ("cp1255", "שלום עולם. זה טקסט בעברית."),
+    ("cp1256", "مرحبا بالعالم. هذا نص عربي."),
+    ("shift_jis", "こんにちは、世界。これは日本語のテキストです。"),
+    ("gb18030", "你好，世界。这是一个中文文本。"),
+    ("cp949", "안녕하세요, 세계. 이것은 한국어 텍스트입니다."),
+    ("utf-16", "Grüße, Привет, 世界"),
+    ("utf-8-sig", "Grüße, Привет, 世界"),
+]
+
+
+@pytest.mark.parametrize(("encoding", "text"), ENCODED)
+@pytest.mark.parametrize("times", [1, 100])
+def test_a_text_is_decoded_by_the_encoding_that_it_is_in(
+    encoding: str, text: str, times: int
+) -> None:
+    written = "\n".join([text] * times)
+    assert plain.read_text(io.BytesIO(written.encode(encoding)), "a.txt").text == written
+
+
+@pytest.mark.parametrize("raw", ["Да, 7".encode("cp1251"), "東京".encode("shift_jis"), b"\x81\xff"])
+def test_what_a_few_bytes_may_be_is_not_guessed(raw: bytes) -> None:
+    with pytest.raises(ParseFailed) as failed:
+        plain.read_text(io.BytesIO(raw), "a.txt")
+    assert failed.value.reason == "unknown_encoding"
