@@ -8,10 +8,13 @@ that a line break divides with a hyphen are joined.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import BinaryIO
 
 import pypdfium2
@@ -23,7 +26,8 @@ from .limits import HEADING_CHARS_MAX, PAGES_MAX
 _LARGER = 1.15  # than most of the text, for a heading
 _HEADING_LEVELS = 6
 _HYPHENS = ("\x02", "\ufffe")  # how pdfium writes a hyphen at which a word was divided
-_LINE_END, _SPACE, _IDEOGRAPHS = 0x0A, 0x20, 0x2E80
+_PART = re.compile(r"[^\0-\x20]+|\n")  # a word, or the end of a line
+_IDEOGRAPHS = "\u2e80"
 _LINE_STEP = 0.7  # of the size of letters: farther up or down than this is no index or exponent
 _SHOWING = (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM, pdfium.FPDF_PAGEOBJ_SHADING)
 
@@ -81,10 +85,10 @@ def _lines(page: pypdfium2.PdfPage) -> list[_Line]:
     paragraphs.
     """
     text_page = page.get_textpage()
-    units = [pdfium.FPDFText_GetUnicode(text_page.raw, at) for at in range(text_page.count_chars())]
+    text = _text(text_page)
     found = []
-    for begin, end in _spans(text_page, units):
-        words = "".join(chr(unit) for unit in units[begin:end] if unit)  # 0: of no known character
+    for begin, end in _spans(text_page, text):
+        words = text[begin:end].replace("\0", "")  # of no known character
         words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace").rstrip()
         letter = begin + len(words) - len(words.lstrip())
         found.append(_Line(words, round(_size(text_page, letter), 1) if words else 0.0))
@@ -92,36 +96,65 @@ def _lines(page: pypdfium2.PdfPage) -> list[_Line]:
     return found if any(line.text for line in found) else []
 
 
-def _spans(text_page: pypdfium2.PdfTextPage, units: list[int]) -> Iterator[tuple[int, int]]:
-    """(first, last + 1) of the characters of each line. units: their UTF-16 code units.
+def _text(text_page: pypdfium2.PdfTextPage) -> str:
+    """What is on the page, one UTF-16 code unit for each of pdfium's characters."""
+    count = text_page.count_chars()
+    if count <= 0:
+        return ""
+    units = (ctypes.c_ushort * (count + 1))()
+    if pdfium.FPDFText_GetText(text_page.raw, 0, count, units) == count + 1:
+        return "".join(map(chr, units[:count]))
+    # It leaves out characters that nobody knows, and the others have other places then.
+    return "".join(chr(pdfium.FPDFText_GetUnicode(text_page.raw, at)) for at in range(count))
+
+
+def _spans(text_page: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, int]]:
+    """(first, last + 1) of the characters of each line.
 
     pdfium ends most lines itself, and takes what is written by itself below a word for the word's
     end: a table's "7" below "42" for "427". What is one object is never on two lines.
     """
-    begin, last, written = 0, None, None
-    for at, unit in enumerate(units):
-        if unit == _LINE_END:
-            yield begin, at
-            begin, last = at + 1, None
-        elif unit > _SPACE:
-            by = ctypes.cast(
-                pdfium.FPDFText_GetTextObject(text_page.raw, at), ctypes.c_void_p
-            ).value
-            if last is not None and by != written and _is_apart(text_page, units, last, at):
-                yield begin, at
-                begin = at
-            last, written = at, by
-    yield begin, len(units)
+    begin, last, origin = 0, None, cache(partial(_origin, text_page))
+    for part in _PART.finditer(text):
+        first = part.start()
+        if part[0] == "\n":
+            yield begin, first
+            begin, last = part.end(), None
+            continue
+        pairs = [] if last is None else [(last, first)]
+        last = part.end() - 1
+        if _is_apart(text_page, text, origin, first, last):
+            pairs += itertools.pairwise(range(first, last + 1))
+        for one, other in pairs:
+            if _is_apart(text_page, text, origin, one, other) and (
+                _object(text_page, one) != _object(text_page, other)
+            ):
+                yield begin, other
+                begin = other
+    yield begin, len(text)
 
 
-def _is_apart(text_page: pypdfium2.PdfTextPage, units: list[int], one: int, other: int) -> bool:
+def _object(text_page: pypdfium2.PdfTextPage, at: int) -> int | None:
+    written = pdfium.FPDFText_GetTextObject(text_page.raw, at)
+    return ctypes.cast(written, ctypes.c_void_p).value
+
+
+def _is_apart(
+    text_page: pypdfium2.PdfTextPage,
+    text: str,
+    origin: Callable[[int], tuple[float, float]],
+    one: int,
+    other: int,
+) -> bool:
     """Whether a character is on another line than the one before it, seen as they are turned.
     Ideographs may be written downwards.
     """
-    if min(units[one], units[other]) >= _IDEOGRAPHS:
+    if min(text[one], text[other]) >= _IDEOGRAPHS:
+        return False
+    (x, y), (to_x, to_y) = origin(one), origin(other)
+    if y == to_y:  # as nearly everywhere
         return False
     clockwise = pdfium.FPDFText_GetCharAngle(text_page.raw, other)
-    (x, y), (to_x, to_y) = _origin(text_page, one), _origin(text_page, other)
     step = math.cos(clockwise) * (to_y - y) + math.sin(clockwise) * (to_x - x)
     return abs(step) > _LINE_STEP * max(_size(text_page, one), _size(text_page, other))
 
