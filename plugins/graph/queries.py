@@ -7,7 +7,7 @@ made; what is stored, and how it changes, is in plugins/graph/store.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -407,7 +407,23 @@ def _ways(
             near.get(a, depth) + far.get(b, depth) for a, b in ((one, other), (other, one))
         )
 
-    return sorted((row for row in claims if length(row) <= depth), key=length)
+    ways = sorted((row for row in claims if length(row) <= depth), key=length)
+    return _without_dead_ends(ways, (source, target))
+
+
+def _without_dead_ends(
+    claims: list[RelationshipRow], ends: tuple[int, int]
+) -> list[RelationshipRow]:
+    """Without what leads nowhere but back; each turn takes off the last hop of every dead end."""
+    while True:
+        beside: dict[int, set[int]] = {}
+        for row in claims:
+            beside.setdefault(row.source, set()).add(row.target)
+            beside.setdefault(row.target, set()).add(row.source)
+        dead = {one for one, others in beside.items() if len(others - {one}) < 2}.difference(ends)
+        if not dead:
+            return claims
+        claims = [row for row in claims if dead.isdisjoint((row.source, row.target))]
 
 
 def _everywhere(ctx: ReadContext, body: GraphQuery, accepts: Any) -> list[RelationshipRow]:
@@ -478,7 +494,10 @@ def contradictions(ctx: ReadContext, body: None) -> dict[str, Any]:
     return envelope(ctx, items, last if more else None, total)
 
 
-def _is_of_collection(ctx: ReadContext, rows: Iterable[RelationshipRow], number: int) -> bool:
+def _is_of_collection(ctx: ReadContext, rows: Sequence[RelationshipRow], number: int) -> bool:
+    """Whether a memory of the collection says one of them, or whom they are about belongs to it."""
+    if any(ctx[ENTITIES].row(row.source).number == number for row in rows):
+        return True
     memories = find_rows_at(ctx, (ordinal for row in rows for ordinal in row.sources))
     return any(memory.number == number for memory in memories)
 

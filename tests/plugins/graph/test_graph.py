@@ -162,6 +162,29 @@ def test_questions_go_as_deep_as_they_say(world: GraphHarness) -> None:
 # --- contradictions -------------------------------------------------------------------------------
 
 
+def test_ways_between_two_leave_dead_ends_out(world: GraphHarness) -> None:
+    for source, target in (("Ada", "Bob"), ("Ada", "Cy"), ("Cy", "Bob"), ("Ada", "Dee")):
+        world.relate(source, "knows", target)
+    world.relate("Dee", "knows", "Eve")
+    asked = {"entity": "Ada", "target": "Bob", "depth": 5}
+    found = world("graph.query", asked).body["relationships"]
+    assert {(each["source"]["name"], each["target"]["name"]) for each in found} == {
+        ("Ada", "Bob"),
+        ("Ada", "Cy"),
+        ("Cy", "Bob"),
+    }
+
+
+def test_contradictions_of_a_collection_are_those_of_its_entities_too(world: GraphHarness) -> None:
+    work = world("collections.create", {"name": "work"}).body["id"]
+    world("graph.entities.create", {"name": "Ada", "collection_id": work})
+    for place in ("Lisbon", "Oslo"):
+        world.relate("Ada", "lives_in", place)
+        world.relate("Bob", "lives_in", place)
+    found = world("graph.contradictions", query={"collection_id": work}).body
+    assert found["total_count"] == 1 and "Ada" in str(found["items"])
+
+
 def test_functional_claims_that_overlap_contradict_each_other(world: GraphHarness) -> None:
     memory = world.remember("Ada lives in Oslo, I am sure.")
     world.relate("Ada", "lives_in", "Lisbon", valid_from="2020-01-01")
