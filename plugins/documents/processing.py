@@ -11,7 +11,7 @@
 Each step ends in one transaction, so a crash repeats one step and nothing twice. What can never
 succeed ends as `failed` with a reason, at once; what a model's endpoint may do better later is
 tried PARSE_ATTEMPTS_MAX times; an embedder is waited for as long as memories wait for it. A
-document that was deleted meanwhile ends the job without a trace.
+document that was deleted meanwhile ends the job as failed.
 
 Choices:
 - of a recording with a subtitle track the subtitles are the transcript, and nobody is asked; so are
@@ -201,7 +201,7 @@ def finish(ctx: WriteContext, payload: Payload) -> Again | GiveUp | dict[str, An
     """The end of a step, in its transaction."""
     row, prepared = find_row(ctx, payload), ctx.prepared
     if row is None:
-        return {"document_id": None}
+        return GiveUp("The document was deleted meanwhile, or another job reads it.")
     if isinstance(prepared, ParseFailed):
         if prepared.reason == "transcription_unavailable" and _have_subtitles_come(
             ctx, row, payload

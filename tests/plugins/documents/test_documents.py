@@ -512,6 +512,9 @@ def test_deleting_while_it_is_processed_leaves_nothing(reader: DocumentHarness) 
     reader.idle()
     assert reader("GET", f"/v1/memories?collection_id={collection}")["total_count"] == 0
     assert reader("GET", f"/v1/collections/{collection}")["document_count"] == 0
+    job = reader("GET", f"/v1/memories/jobs/{uploaded['job_id']}")
+    assert (job["status"], job["result"]) == ("failed", None)
+    assert job["error"].startswith("The document was deleted meanwhile")
 
 
 def test_media_need_their_tier_and_count_against_their_cap(tmp_path: Path) -> None:
