@@ -10,8 +10,9 @@ it answers with the one that is there, with 200 when that is completed, and trie
 failed.
 
 Choices:
-- of an upload that finds its document there, title, tags and metadata are not taken over; of one
-  that repeats a failed one they are;
+- an upload that finds its document there gives it the name of the file and what is sent of title,
+  tags and metadata; the rest stays. The memories of its chunks say the same a moment later; where
+  the tier has no room for one more version of them, they do not;
 - `GET …/content` is sent as an attachment, so that no browser runs what somebody uploaded;
 - `GET …/text` is plain text, empty until the document has been read;
 - recordings need the tier feature `media`; recordings and pictures count against the media cap;
@@ -31,6 +32,7 @@ Choices:
 from __future__ import annotations
 
 from plugins.collections import COLLECTION_CLEANUP
+from plugins.documents.chunk_memories import DESCRIBE_JOB
 from plugins.documents.extras import DOCUMENTS, MEDIA
 from plugins.documents.limits import DOCUMENTS_KEPT, FILE_BYTES_KEPT
 from plugins.documents.operations import OPERATIONS
@@ -54,7 +56,7 @@ plugin = Plugin(
     indexes=(DOCUMENT_FIELDS,),
     events=EVENTS,
     subscribe={COLLECTION_CLEANUP.kind: sweep_collection},
-    jobs=(PROCESS_JOB, *JOBS),
+    jobs=(PROCESS_JOB, DESCRIBE_JOB, *JOBS),
     erase=erase,
     export=export,
     figures=figures,

@@ -40,8 +40,8 @@ def _decoded(value: Any) -> Any:
         raise PydanticCustomError("json_invalid", "must be a JSON object") from None
 
 
-def _small(metadata: dict[str, Any]) -> dict[str, Any]:
-    if len(orjson.dumps(metadata)) > METADATA_BYTES_MAX:
+def _small(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
+    if metadata is not None and len(orjson.dumps(metadata)) > METADATA_BYTES_MAX:
         raise PydanticCustomError(
             "metadata_too_large",
             "must be at most {bytes} bytes of JSON",
@@ -50,14 +50,14 @@ def _small(metadata: dict[str, Any]) -> dict[str, Any]:
     return metadata
 
 
-# As of a memory: a document's passages are memories with its tags.
+# As of a memory: a document's passages are memories with its tags. None: not sent.
 FormTags = Annotated[
-    Tags,
+    Tags | None,
     BeforeValidator(_split),
     WithJsonSchema({"type": "string"}, mode="validation"),
 ]
 Metadata = Annotated[
-    dict[str, Any],
+    dict[str, Any] | None,
     BeforeValidator(_decoded),
     AfterValidator(_small),
     WithJsonSchema({"type": "string"}, mode="validation"),
@@ -79,11 +79,9 @@ class NewDocument(Body):
         description="A name; else the title that the file gives itself.",
     )
     tags: FormTags = Field(
-        default_factory=list, description="Labels, with commas between them, at most 32."
+        default=None, description="Labels, with commas between them, at most 32."
     )
-    metadata: Metadata = Field(
-        default_factory=dict, description="Free JSON object, at most 16 KiB."
-    )
+    metadata: Metadata = Field(default=None, description="Free JSON object, at most 16 KiB.")
 
 
 class DocumentError(View):

@@ -76,13 +76,12 @@ def upload(ctx: WriteContext, body: NewDocument) -> Reply:
         is_due = twin.status == COMPLETED and not is_whole(ctx, twin)
         if is_due:  # somebody deleted memories that it had become
             hide_memories(ctx, twin)
-        if is_due or twin.status == FAILED:
-            twin = _again(ctx, twin, body)
-        return _uploaded(ctx, twin)
+        again = is_due or twin.status == FAILED
+        return _uploaded(ctx, (_again if again else _describe)(ctx, twin, body))
     ordinal = ctx.next_ordinal("documents")
     row = DocumentRow(
         id=ctx.new_id("doc"), ordinal=ordinal, number=collection.number,
-        collection_id=collection.id, filename=file.filename, media_type=file.media_type,
+        collection_id=collection.id, media_type=file.media_type,
         size=file.size_bytes, sha256=file.sha256, created_at=ctx.now, updated_at=ctx.now,
         **queued(ctx, ordinal), **_given(body),
     )  # fmt: skip
@@ -109,12 +108,11 @@ def _help_recording(ctx: WriteContext, row: DocumentRow) -> None:
 
 
 def _again(ctx: WriteContext, row: DocumentRow, body: NewDocument) -> DocumentRow:
-    """Process a document once more that had failed or lost memories, described as it is now."""
+    """Process a document once more that had failed or lost memories."""
     return advance(
         ctx,
         row,
         status=PENDING,
-        filename=body.file.filename,
         **FRESH,
         **queued(ctx, row.ordinal),
         **_given(body),
@@ -134,14 +132,31 @@ def queued(ctx: WriteContext, ordinal: int) -> dict[str, Any]:
     return {"job_id": job_id, "charge": charge}
 
 
+def _describe(ctx: WriteContext, row: DocumentRow, body: NewDocument) -> DocumentRow:
+    """A document that is there says what is given now, and a job has its memories say it."""
+    changes = {name: new for name, new in _given(body).items() if getattr(row, name) != new}
+    if not changes:
+        return row
+    if row.indexed:
+        ctx.enqueue(
+            "documents.describe",
+            {"ordinal": row.ordinal, "fields": sorted(changes), "next": 0},
+            group=concurrency_group_of(ctx, "documents"),
+        )
+    return advance(ctx, row, **changes)
+
+
 def _given(body: NewDocument) -> dict[str, Any]:
-    title = (body.title or "").strip() or None
-    return {
-        "title": title,
-        "title_given": title is not None,
+    """The name of the file, and those fields of the form that were sent."""
+    title = (body.title or "").strip()
+    sent = {
+        "title": title or None,
+        "title_given": bool(title) or None,
         "tags": body.tags,
         "metadata": body.metadata,
     }
+    given = {name: value for name, value in sent.items() if value is not None}
+    return {"filename": body.file.filename, **given}
 
 
 def _uploaded(ctx: WriteContext, row: DocumentRow) -> Reply:
@@ -257,7 +272,8 @@ OPERATIONS = (
             "PDF, DOCX, PPTX, XLSX, TXT, MD, HTML, CSV, JSON, EML, SRT, VTT, MP3, WAV, M4A, FLAC, "
             "OGG, MP4, WebM, MOV, PNG, JPEG, WebP, "
             "by content. 202: it is stored and will be read, or once more where it had failed or "
-            "memories of its chunks were deleted. 200: the collection has it already."
+            "memories of its chunks were deleted. 200: the collection has it already. Of a "
+            "document that is there, title, tags and metadata stay unless they are sent."
         ),
         example={"title": "Annual report", "tags": "finance", "metadata": '{"year": 2025}'},
         example_reply=_UPLOADED,

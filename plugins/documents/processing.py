@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plugins.collections import is_dropped, require_collection
-from plugins.documents.chunk_memories import hide_memories
+from plugins.documents.chunk_memories import hide_memories, memory_fields
 from plugins.documents.chunking import TextChunk, chunked
 from plugins.documents.extras import extra_of
 from plugins.documents.limits import (
@@ -81,7 +81,6 @@ from runtime.inference import ExtractionRefused, ExtractionUnavailable, Models
 from runtime.installation import blob_store
 from runtime.long_work import aside
 
-SOURCE_TYPE = "document"
 _NO_ROOM_MS, _NO_ROOM_MS_MAX = 200, 30_000
 _JOIN_SECONDS = 30.0  # stretches of speech so near each other are sent as one piece
 
@@ -482,7 +481,7 @@ def _indexed(
     made = [item for item in ctx.prepared if item[0] >= row.indexed]
     collection = require_collection(ctx, row.collection_id)
     drafts = [
-        Draft(text.strip(), collection, _fields(row, index, chunk), indexed)
+        Draft(text.strip(), collection, memory_fields(row, index, chunk), indexed)
         for index, chunk, text, indexed in made
     ]
     try:
@@ -505,34 +504,6 @@ def _indexed(
     if row.indexed < row.chunk_count:
         return Again(payload, progress=0.7 + 0.3 * row.indexed / row.chunk_count)
     return _done(ctx, row)
-
-
-def _fields(row: DocumentRow, index: int, chunk: ChunkRow) -> dict[str, Any]:
-    """What a chunk's memory says beside its text, which it holds without the white space around it.
-
-    The chunks of a document are one session: neighbours help each other to be found.
-    """
-    place = {
-        "document_id": row.id,
-        "chunk_index": index,
-        "filename": row.filename,
-        "page": chunk.page,
-        "heading": chunk.heading,
-        "start_seconds": chunk.begins,
-        "end_seconds": chunk.ends,
-    }
-    return {
-        "title": chunk.heading or row.title,
-        "tags": row.tags,
-        "source": row.filename,
-        "source_type": SOURCE_TYPE,
-        "source_reference": row.id,
-        "session_id": row.id,
-        "metadata": {
-            **row.metadata,
-            **{name: value for name, value in place.items() if value is not None},
-        },
-    }
 
 
 def _done(ctx: WriteContext, row: DocumentRow) -> dict[str, Any]:

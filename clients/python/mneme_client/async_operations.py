@@ -1443,7 +1443,8 @@ class AsyncDocuments:
         PDF, DOCX, PPTX, XLSX, TXT, MD, HTML, CSV, JSON, EML, SRT, VTT, MP3, WAV, M4A, FLAC,
         OGG, MP4, WebM, MOV, PNG, JPEG, WebP, by content. 202: it is stored and will be
         read, or once more where it had failed or memories of its chunks were deleted. 200:
-        the collection has it already. Needs the scope `write`. A repeated Idempotency-Key
+        the collection has it already. Of a document that is there, title, tags and metadata
+        stay unless they are sent. Needs the scope `write`. A repeated Idempotency-Key
         repeats the answer for 24 hours.
 
         file           A path, the content itself, or a binary stream.

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 9b5e4582bccc3fb4b92ab3b46eea0e9fd3d2fb860b5185743caaff13fe55efa8
+// SHA-256 of the document: 536f32946aa5cb4b5886ebb5bcb9dea766a544eef6b1dc848308feb1817fd77c
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -1271,7 +1271,8 @@ export class Documents {
    * PDF, DOCX, PPTX, XLSX, TXT, MD, HTML, CSV, JSON, EML, SRT, VTT, MP3, WAV, M4A, FLAC, OGG,
    * MP4, WebM, MOV, PNG, JPEG, WebP, by content. 202: it is stored and will be read, or once more
    * where it had failed or memories of its chunks were deleted. 200: the collection has it
-   * already. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+   * already. Of a document that is there, title, tags and metadata stay unless they are sent.
+   * Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly upload = (
     file: FileContent,

@@ -292,9 +292,7 @@ def _stored_once_and_deleted(reader: DocumentHarness) -> tuple[dict[str, Any], d
     collection, other = reader.collection("one"), reader.collection("another")
     content, before = b"The anchor winch needs grease every spring.", len(reader.files())
     first = reader.processed("winch.txt", content, collection_id=collection, title="Winch")
-    again = reader.service.upload(
-        "copy.txt", content, who=reader.token, collection_id=collection, title="Other"
-    )
+    again = reader.service.upload("winch.txt", content, who=reader.token, collection_id=collection)
     assert (again.status_code, again.json()["document"]) == (200, first)
     elsewhere = reader.processed("winch.txt", content, collection_id=other)
     assert elsewhere["id"] != first["id"]
