@@ -10,9 +10,11 @@ it answers with the one that is there, with 200 when that is completed, and trie
 failed.
 
 Choices:
-- an upload that finds its document there gives it the name of the file and what is sent of title,
-  tags and metadata; the rest stays. The memories of its chunks say the same a moment later; where
-  the tier has no room for one more version of them, they do not;
+- an upload that finds its document there gives it what is sent of title, tags and metadata; the
+  rest stays, and so does the name, or two names of one content would take turns; one that is read
+  again has the name it is sent under. The memories of
+  its chunks say the same a moment later, each for what a change of it costs; where the tier has no
+  room for one more version, or the month no credits, they do not;
 - `GET …/content` is sent as an attachment, so that no browser runs what somebody uploaded;
 - `GET …/text` is plain text, empty until the document has been read;
 - recordings need the tier feature `media`; recordings and pictures count against the media cap;

@@ -27,10 +27,11 @@ from plugins.documents.store import (
     slice_of,
 )
 from plugins.memories import find_row, hide_all, readable, update_memory
+from runtime.api import metering
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.jobs import Again, GiveUp
 from runtime.api.plugin import Job
-from runtime.errors import PermissionDenied
+from runtime.errors import PermissionDenied, RateLimited
 
 SOURCE_TYPE = "document"
 _WAIT_MS = 5_000
@@ -118,31 +119,20 @@ def describe(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | GiveUp | 
         memory = find_row(ctx, chunk.memory) if chunk.memory else None
         if memory is None:
             continue
-        says = {name: getattr(memory, name) for name in ("title", "tags", "source", "metadata")}
-        told = _told(row, index, chunk, payload["fields"], memory.metadata)
+        says = {name: getattr(memory, name) for name in ("title", "tags", "metadata")}
+        fields = memory_fields(row, index, chunk)
+        told = {name: fields[name] for name in payload["fields"] if name in fields}
         if says != {**says, **told}:
             try:
+                metering.require_left(ctx, 1)
                 update_memory(ctx, memory, told, reason="document")
-            except PermissionDenied as refused:
+            except (PermissionDenied, RateLimited) as refused:
                 return GiveUp(refused.message)
+            ctx.credits += 1  # as a change of the memory costs
     described = payload["next"] + len(step)
     if len(step) < CHUNKS_PER_STEP:
         return {"described": described}
     return Again({**payload, "next": described}, progress=min(1.0, described / row.chunk_count))
-
-
-def _told(
-    row: DocumentRow, index: int, chunk: ChunkRow, names: list[str], metadata: dict[str, Any]
-) -> dict[str, Any]:
-    """What a memory is told of a document's fields. metadata: the memory's, which somebody may have
-    added to.
-    """
-    fields = memory_fields(row, index, chunk)
-    told = {name: fields[name] for name in ("title", "tags", "metadata") if name in names}
-    if "filename" in names:
-        told = {"metadata": {**metadata, "filename": row.filename}, **told}
-        told["source"] = row.filename
-    return told
 
 
 DESCRIBE_JOB = Job("documents.describe", describe)

@@ -81,7 +81,7 @@ def upload(ctx: WriteContext, body: NewDocument) -> Reply:
     ordinal = ctx.next_ordinal("documents")
     row = DocumentRow(
         id=ctx.new_id("doc"), ordinal=ordinal, number=collection.number,
-        collection_id=collection.id, media_type=file.media_type,
+        collection_id=collection.id, filename=file.filename, media_type=file.media_type,
         size=file.size_bytes, sha256=file.sha256, created_at=ctx.now, updated_at=ctx.now,
         **queued(ctx, ordinal), **_given(body),
     )  # fmt: skip
@@ -113,6 +113,7 @@ def _again(ctx: WriteContext, row: DocumentRow, body: NewDocument) -> DocumentRo
         ctx,
         row,
         status=PENDING,
+        filename=body.file.filename,
         **FRESH,
         **queued(ctx, row.ordinal),
         **_given(body),
@@ -147,7 +148,7 @@ def _describe(ctx: WriteContext, row: DocumentRow, body: NewDocument) -> Documen
 
 
 def _given(body: NewDocument) -> dict[str, Any]:
-    """The name of the file, and those fields of the form that were sent."""
+    """Those fields of the form that were sent."""
     title = (body.title or "").strip()
     sent = {
         "title": title or None,
@@ -155,8 +156,7 @@ def _given(body: NewDocument) -> dict[str, Any]:
         "tags": body.tags,
         "metadata": body.metadata,
     }
-    given = {name: value for name, value in sent.items() if value is not None}
-    return {"filename": body.file.filename, **given}
+    return {name: value for name, value in sent.items() if value is not None}
 
 
 def _uploaded(ctx: WriteContext, row: DocumentRow) -> Reply:

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 536f32946aa5cb4b5886ebb5bcb9dea766a544eef6b1dc848308feb1817fd77c
+// SHA-256 of the document: c1a8a94d820a3a938d0e1837d36f4528c71144333eaf8c011389c9414db9adc8
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

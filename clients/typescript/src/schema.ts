@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 536f32946aa5cb4b5886ebb5bcb9dea766a544eef6b1dc848308feb1817fd77c
+// SHA-256 of the document: c1a8a94d820a3a938d0e1837d36f4528c71144333eaf8c011389c9414db9adc8
 
 export interface paths {
     "/docs": {
@@ -5453,7 +5453,7 @@ export interface components {
         NewOutcome: {
             /** @description Metric by metric. */
             observations?: components["schemas"]["Observation"][] | null;
-            /** @description One number, −1 to 1. */
+            /** @description One number, −1 to 1, or inside the decision's `reward_range`. */
             reward?: number | null;
             /** @description Whether it went well. */
             success?: boolean | null;

@@ -55,17 +55,21 @@ def test_what_is_sent_again_is_taken_over_by_a_document_and_its_memories(
             "new.pdf", content, who=alone.token, tags="final,read", title="Remarks"
         )
 
-    answer = sent()
+    def used() -> int:
+        return alone("GET", "/v1/usage")["credits"]["used"]
+
+    before, answer = used(), sent()
     document = answer.json()["document"]
     assert (answer.status_code, document["id"]) == (200, first["id"])
-    assert described(document) == ("new.pdf", "Remarks", ["final", "read"], {"floor": 2})
+    assert described(document) == ("old.pdf", "Remarks", ["final", "read"], {"floor": 2})
     assert document["version"] == first["version"] + 1
     alone.idle()
     memories = memories_of(alone, document)
     for memory in memories:
-        assert (memory["tags"], memory["source"]) == (["final", "read"], "new.pdf")
-        assert (memory["metadata"]["filename"], memory["metadata"]["floor"]) == ("new.pdf", 2)
+        assert (memory["tags"], memory["source"]) == (["final", "read"], "old.pdf")
+        assert memory["metadata"]["floor"] == 2
     assert memories[0]["metadata"]["mark"] == 1
+    assert used() == before + first["chunk_count"], "each for what a change of it costs"
     versions = [memory["version"] for memory in memories]
     assert sent().json()["document"] == document
     alone.idle()
