@@ -1,5 +1,6 @@
-"""What encoding a text is in that is neither UTF-8 nor bears a mark of order.
+"""What encoding a text is in that is neither sound UTF-8 nor bears a mark of order.
 
+UTF-8 with a few bytes that are damaged is UTF-8 still: no other encoding looks like it for long.
 Encodings of one byte a character give a text to almost any bytes. Which of them a text in Latin
 letters is in, its letters beyond ASCII tell: those of the right encoding are all of one language's.
 Where several encodings would do, cp1252 is the one. Anything else charset-normalizer is asked, for
@@ -18,6 +19,7 @@ from .extraction import ParseFailed
 _SAMPLE_BYTES_MAX = 1024 * 1024
 _RUNS_MAX = 10_000  # of characters beyond ASCII, that are looked at
 _RUN_LETTERS_MAX = 4  # beyond ASCII in a row, in Latin writing
+_SOUND_PER_DAMAGED_MIN = 8  # characters beyond ASCII
 _LATIN_SHARE_MIN = 0.9
 _CHARACTERS_MIN = 12  # beyond ASCII, to go by where no language is recognised
 _ODDITY_MAX = 0.1
@@ -42,6 +44,8 @@ _BESIDE_WORDS = _IN_WORDS + "“”„‚«»‹›•€£¥§©®™°²³ªº
 def guessed(raw: bytes) -> str:
     """The name of the encoding. Raises ParseFailed where none is likely."""
     sample = raw[:_SAMPLE_BYTES_MAX]
+    if _is_damaged_utf_8(sample):
+        return "utf-8"
     shares = {name: _latin_share(sample, name) for name in _LATIN}
     likely = max(shares, key=lambda name: shares[name])
     if shares[likely] >= _LATIN_SHARE_MIN:
@@ -62,9 +66,18 @@ def guessed(raw: bytes) -> str:
     return found.encoding
 
 
+def _is_damaged_utf_8(sample: bytes) -> bool:
+    text = sample.decode(errors="replace")
+    damaged = text.count("\ufffd")
+    return _beyond_ascii(text) - damaged >= _SOUND_PER_DAMAGED_MIN * max(1, damaged)
+
+
 def _is_weak(text: str, oddity: float) -> bool:
-    beyond = sum(len(run[0]) for run in _BEYOND_ASCII.finditer(text))
-    return beyond < _CHARACTERS_MIN or oddity > _ODDITY_MAX
+    return _beyond_ascii(text) < _CHARACTERS_MIN or oddity > _ODDITY_MAX
+
+
+def _beyond_ascii(text: str) -> int:
+    return sum(len(run[0]) for run in _BEYOND_ASCII.finditer(text))
 
 
 def _latin_share(sample: bytes, encoding: str) -> float:

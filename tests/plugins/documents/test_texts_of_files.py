@@ -200,6 +200,17 @@ def test_a_text_is_decoded_by_the_encoding_that_it_is_in(
     assert plain.read_text(io.BytesIO(written.encode(encoding)), "a.txt").text == written
 
 
+def test_a_few_damaged_bytes_of_utf_8_leave_the_rest_as_it_is() -> None:
+    written = "Grüße aus Köln, Привет, 世界\n" * 10
+    raw = written.encode() + b"\xff end \xc3"
+    assert plain.read_text(io.BytesIO(raw), "a.txt").text == f"{written}\ufffd end \ufffd"
+
+
+def test_a_text_is_decoded_by_what_comes_late_in_it() -> None:
+    written = "plain words\n" * 100_000 + "Grüße"
+    assert plain.read_text(io.BytesIO(written.encode("cp1252")), "a.txt").text == written
+
+
 @pytest.mark.parametrize("raw", ["Да, 7".encode("cp1251"), "東京".encode("shift_jis"), b"\x81\xff"])
 def test_what_a_few_bytes_may_be_is_not_guessed(raw: bytes) -> None:
     with pytest.raises(ParseFailed) as failed:
