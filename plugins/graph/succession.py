@@ -35,8 +35,8 @@ def beginning(ctx: ReadContext, claim: Claim, *, has_closed: bool) -> int | None
     """From when a claim holds that follows others, where nobody tells: where it stands already,
     from when it does; where others ended for it, or where it was over, from now.
     """
-    if claim.valid_from is not None:
-        return claim.valid_from
+    if claim.valid_from is not None or (claim.valid_to is not None and claim.valid_to <= ctx.now):
+        return claim.valid_from  # told, or of what was over before now
     same = [
         row
         for row in claims_of(ctx, claim.source.ordinal, claim.type)

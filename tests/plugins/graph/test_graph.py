@@ -231,6 +231,12 @@ def test_what_follows_without_a_beginning_begins_now(world: GraphHarness) -> Non
     assert world("graph.contradictions").body["items"] == []
 
 
+def test_what_follows_and_is_over_has_no_beginning_after_its_end(world: GraphHarness) -> None:
+    world.relate("Ada", "lives_in", "Lisbon")
+    over = world.relate("Ada", "lives_in", "Oslo", close_previous=True, valid_to="2020-01-01")
+    assert over["valid_from"] is None
+
+
 def test_what_may_be_several_at_a_time_ends_nothing(world: GraphHarness) -> None:
     world.relate("Ada", "likes", "tea", functional=False)
     coffee = world.relate("Ada", "likes", "coffee", functional=False, close_previous=True)
