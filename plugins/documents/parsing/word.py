@@ -29,6 +29,7 @@ _AROUND = (qn("w:sdt"), qn("w:sdtContent"), qn("w:customXml"))
 _BREAK, _RENDERED, _TYPE = qn("w:br"), qn("w:lastRenderedPageBreak"), qn("w:type")
 _TEXT = qn("w:t")
 _SIGNS = {qn("w:tab"): "\t", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _COLUMNS_MAX = 63  # Word's own bound
 
 
@@ -119,11 +120,18 @@ def _text(paragraph: BaseOxmlElement) -> str:
 
 
 def _between_breaks(paragraph: BaseOxmlElement) -> Iterator[str | None]:
-    """The paragraph's text, with None where a page ends."""
+    """The paragraph's text, with None where a page ends. The paragraphs of a text box that hangs on
+    it are lines of their own; what older programs would show in the place of one is left out.
+    """
     text = ""
-    for element in paragraph.iter(_TEXT, _BREAK, _RENDERED, *_SIGNS):
+    twice = {inner for fallback in paragraph.iter(_FALLBACK) for inner in fallback.iter()}
+    for element in paragraph.iter(_TEXT, _BREAK, _RENDERED, _PARAGRAPH, *_SIGNS):
+        if element in twice or element is paragraph:
+            continue
         if element.tag == _TEXT:
             text += element.text or ""
+        elif element.tag == _PARAGRAPH:
+            text += "\n"
         elif element.tag in _SIGNS:
             text += _SIGNS[element.tag]
         elif _is_page_break(element):

@@ -216,3 +216,25 @@ def test_what_a_few_bytes_may_be_is_not_guessed(raw: bytes) -> None:
     with pytest.raises(ParseFailed) as failed:
         plain.read_text(io.BytesIO(raw), "a.txt")
     assert failed.value.reason == "unknown_encoding"
+
+
+def test_a_text_box_of_a_docx_is_read_once() -> None:
+    from docx import Document
+    from docx.oxml import parse_xml
+
+    word_ns = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    mc = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+    lines = "".join(f"<w:p><w:r><w:t>{line}</w:t></w:r></w:p>" for line in ("Boxed.", "Twice?"))
+    box = f"<w:pict><w:txbxContent>{lines}</w:txbxContent></w:pict>"
+    document = Document()
+    document.element.body.insert(
+        0,
+        parse_xml(
+            f'<w:p xmlns:w="{word_ns}" xmlns:mc="{mc}"><w:r><w:t>Beside it.</w:t></w:r><w:r>'
+            f'<mc:AlternateContent><mc:Choice Requires="wps">{box}</mc:Choice>'
+            f"<mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:r></w:p>"
+        ),
+    )
+    file = io.BytesIO()
+    document.save(file)
+    assert word.read(file, "a.docx").text == "Beside it.\nBoxed.\nTwice?"
