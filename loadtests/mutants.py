@@ -318,15 +318,31 @@ MUTANTS = (
     Mutant(
         "a torn segment stops its owner",
         "storage/replication/restore.py",
-        "if not (self._objects.may_tear and is_last and is_torn(content)):",
+        "if not (may_be_cut and is_last and is_torn(content)):",
         "if True:",
         "tests/storage/replication/test_torn_segments.py::"
         "test_a_restore_leaves_out_what_was_never_acknowledged",
     ),
     Mutant(
+        "what this release stored and is cut short counts as absent",
+        "storage/replication/restore.py",
+        " and not stores_whole(self._objects, self._state.tail)",
+        "",
+        "tests/storage/replication/test_torn_segments.py::"
+        "test_a_restore_refuses_a_last_segment_that_may_have_been_acknowledged",
+    ),
+    Mutant(
+        "a superseded directory is served without its object store",
+        "storage/replication/shipper.py",
+        "if store.log.state().superseded:",
+        "if False:",
+        "tests/storage/replication/test_shipper.py::"
+        "test_a_directory_that_finds_out_as_it_is_opened_remembers_it",
+    ),
+    Mutant(
         "any damaged segment counts as absent",
         "storage/replication/restore.py",
-        "if not (self._objects.may_tear and is_last and is_torn(content)):",
+        "if not (may_be_cut and is_last and is_torn(content)):",
         "if False:",
         "tests/storage/replication/test_torn_segments.py::"
         "test_a_segment_that_others_follow_is_never_taken_for_torn",

@@ -161,10 +161,11 @@ class UploadReader:
         placeholder = UploadedFile(
             filename="", media_type="", size_bytes=0, sha256="", blob_name="", blob_key=b""
         )
+        given = {**values, FILE_FIELD: placeholder}
         try:
-            self._model.model_validate({**values, FILE_FIELD: placeholder})
+            self._model.model_validate(given)
         except ValidationError as invalid:
-            raise validation.failed(invalid, "body") from None
+            raise validation.failed(invalid, given, "body") from None
         return values
 
 
