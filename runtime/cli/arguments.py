@@ -213,7 +213,7 @@ def _add_keys(commands: Commands) -> None:
     create.add_argument(
         "--scopes", default="read,write", help="comma-separated: read, write, admin (%(default)s)"
     )
-    _add_base_url(create)
+    _add_base_url(create, for_operator=True)
 
 
 def _add_webhooks(commands: Commands) -> None:
@@ -243,7 +243,7 @@ def _add_admin(commands: Commands) -> None:
     for command in (*admin.COMMANDS, *admin_storage.COMMANDS, *admin_cluster.COMMANDS):
         act = _command(operator, command.name, run.administer, command.summary)
         command.arguments(act)
-        _add_base_url(act)
+        _add_base_url(act, for_operator=True)
         act.set_defaults(admin=command)
 
 
@@ -352,7 +352,7 @@ def _add_status(commands: Commands) -> None:
         help="between two looks with --watch, 0.2 or more (%(default)s)",
     )
     show.add_argument("--count", type=int, metavar="N", help="with --watch, end after N looks")
-    _add_base_url(show)
+    _add_base_url(show, for_operator=True)
 
 
 def _add_logs(commands: Commands) -> None:
@@ -450,7 +450,17 @@ def _count(text: str) -> int:
     return number
 
 
-def _add_base_url(command: argparse.ArgumentParser) -> None:
+def _add_base_url(command: argparse.ArgumentParser, *, for_operator: bool = False) -> None:
+    """for_operator: what sends the operator's token asks the service of the settings, or the one
+    that is named, and no variable that was set for clients.
+    """
+    if for_operator:
+        command.add_argument(
+            "--base-url",
+            metavar="URL",
+            help="where the service runs (default: from --host and --port)",
+        )
+        return
     command.add_argument(
         "--base-url",
         metavar="URL",

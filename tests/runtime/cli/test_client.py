@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from runtime.cli.arguments import parser
 from runtime.cli.client import CallFailed, Client, local_base_url
 from runtime.settings import Settings
 
@@ -104,3 +105,13 @@ def test_a_proxy_named_in_the_environment_is_not_used_on_loopback(base_url, monk
 )
 def test_where_a_local_service_is(http, expected):
     assert local_base_url(Settings.load({"http": http})) == expected
+
+
+def test_the_address_of_clients_is_none_that_the_operator_s_token_goes_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MNEME_BASE_URL", "https://elsewhere.example")
+    for words in (["export", "a.jsonl"], ["ingest", "a.md"]):
+        assert parser().parse_args(words).base_url == "https://elsewhere.example", words
+    for words in (["status"], ["admin", "accounts"], ["keys", "create", "--email", "a@b.example"]):
+        assert parser().parse_args(words).base_url is None, words
