@@ -20,6 +20,7 @@ from tests.support.worlds import shard_harness
 
 WAIT_SECONDS_MAX = 20
 POLL_SECONDS = 0.002
+TOGETHER = 6
 
 
 class Word(Body):
@@ -31,6 +32,7 @@ class Words:
 
     def __init__(self) -> None:
         self.looked, self.found_at = threading.Event(), []
+        self.together = 0
         self.is_left = lambda: True
         operation = Read(
             name="words.ask", method="POST", path="/v1/words", body=Word, response=None,
@@ -48,7 +50,11 @@ class Words:
             begin()
         if call.body.value == "at once":
             return {"prepared": True}
-        if call.body.value != "together":
+        if call.body.value == "together":
+            self.together += 1
+            while self.together < TOGETHER:  # none is done before the last has begun
+                await asyncio.sleep(POLL_SECONDS)
+        else:
             assert await asyncio.to_thread(self.looked.wait, WAIT_SECONDS_MAX)
         while call.body.value == "slow" and not self.is_left():
             await asyncio.sleep(POLL_SECONDS)
@@ -90,11 +96,11 @@ def test_a_lone_read_goes_on_from_what_was_prefetched(tmp_path: Path, words: Wor
 def test_reads_that_are_not_alone_do_without(tmp_path: Path, words: Words) -> None:
     with shard_harness(tmp_path, words.plugin) as harness:
         me = harness.register()
-        asked = [harness.form("words.ask", {"value": "together"}, who=me) for _ in range(6)]
+        asked = [harness.form("words.ask", {"value": "together"}, who=me) for _ in range(TOGETHER)]
         answers = harness.together(asked)
-        assert [answer.status for answer in answers] == [200] * 6
+        assert [answer.status for answer in answers] == [200] * TOGETHER
         # The first may have begun as the only one.
-        assert [answer.body["prefetched"] for answer in answers[1:]] == [None] * 5
+        assert [answer.body["prefetched"] for answer in answers[1:]] == [None] * (TOGETHER - 1)
 
 
 def test_a_model_that_fails_leaves_no_snapshot_open(tmp_path: Path, words: Words) -> None:
