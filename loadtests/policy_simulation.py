@@ -29,7 +29,6 @@ from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from plugins import accounts, collections, learning, memories, memory_tools, search
 from plugins.learning.statistics import (
     Weighted,
     difference_bounds,
@@ -39,6 +38,7 @@ from plugins.learning.statistics import (
 )
 from runtime.inference import Models
 from tests.support.embedding import WordEmbedder
+from tests.support.learning_harness import PLUGINS
 from tests.support.shard_harness import ShardHarness
 
 DECISIONS, LOOKS, ALPHA = 2_000, 40, 0.05
@@ -206,18 +206,7 @@ def propensities(decisions: int) -> dict[str, float]:
     action "a".
     """
     with tempfile.TemporaryDirectory() as directory:
-        harness = ShardHarness(
-            Path(directory),
-            (
-                accounts.plugin,
-                collections.plugin,
-                memories.plugin,
-                memory_tools.plugin,
-                search.plugin,
-                learning.plugin,
-            ),
-            Models(WordEmbedder()),
-        )
+        harness = ShardHarness(Path(directory), PLUGINS, Models(WordEmbedder()))
         try:
             me = harness.register()
             rng = np.random.default_rng(23)

@@ -71,12 +71,12 @@ def collected(ctx: WriteContext, payload: dict[str, Any]) -> dict[str, Any]:
     return {"provider_id": made.provider_id}
 
 
-def load_withdrawal(ctx: ReadContext, payload: dict[str, Any]) -> billing_stripe.Withdrawal | None:
+def load_withdrawal(ctx: ReadContext, payload: dict[str, Any]) -> billing_stripe.AtStripe | None:
     """What is to be forgotten; None where the provider collects no more."""
     settings, state = BillingSettings.of(ctx.settings), ctx[INVOICE_STATES].row(payload["ordinal"])
     if settings.stripe_api_key is None:
         return None
-    return billing_stripe.Withdrawal(
+    return billing_stripe.AtStripe(
         settings.stripe_api_key.get_secret_value(),
         settings.stripe_api_base,
         ctx[INVOICES].row(payload["ordinal"]).id,
@@ -86,37 +86,29 @@ def load_withdrawal(ctx: ReadContext, payload: dict[str, Any]) -> billing_stripe
 
 async def take_back(
     steps: JobSteps,
-    withdrawal: billing_stripe.Withdrawal | None,
+    invoice: billing_stripe.AtStripe | None,
     payload: dict[str, Any],
     models: Models,
 ) -> None:
-    if withdrawal is not None:
-        await billing_stripe.withdraw(withdrawal)
+    if invoice is not None:
+        await billing_stripe.withdraw(invoice)
 
 
-def load_reduction(ctx: ReadContext, payload: dict[str, Any]) -> billing_stripe.Reduction | None:
-    """By how much less is to be asked for; None where nothing is asked for any more."""
-    settings, state = BillingSettings.of(ctx.settings), ctx[INVOICE_STATES].row(payload["ordinal"])
-    if settings.stripe_api_key is None or state.status != OPEN:
+def load_reduction(ctx: ReadContext, payload: dict[str, Any]) -> billing_stripe.AtStripe | None:
+    """What less is to be asked for; None where nothing is any more."""
+    if ctx[INVOICE_STATES].row(payload["ordinal"]).status != OPEN:
         return None
-    return billing_stripe.Reduction(
-        settings.stripe_api_key.get_secret_value(),
-        settings.stripe_api_base,
-        ctx[INVOICES].row(payload["ordinal"]).id,
-        state.provider_id,
-        payload["cents"],
-        payload["credited_cents"],
-    )
+    return load_withdrawal(ctx, payload)
 
 
 async def reduce(
     steps: JobSteps,
-    reduction: billing_stripe.Reduction | None,
+    invoice: billing_stripe.AtStripe | None,
     payload: dict[str, Any],
     models: Models,
 ) -> None:
-    if reduction is not None:
-        await billing_stripe.reduce(reduction)
+    if invoice is not None:
+        await billing_stripe.reduce(invoice, payload["cents"], payload["credited_cents"])
 
 
 def given_up(ctx: WriteContext, payload: dict[str, Any], reason: str) -> None:

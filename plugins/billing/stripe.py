@@ -71,27 +71,13 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawal:
-    """What Stripe is to collect no more: our invoice's id, and its own."""
+class AtStripe:
+    """An invoice that Stripe has: how to ask for it, our invoice's id, and its own."""
 
     api_key: str
     api_base: str
     invoice_id: str
     provider_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reduction:
-    """By how much less Stripe is to collect: our invoice's id, its own, the cents, and those that
-    were taken back in all by then.
-    """
-
-    api_key: str
-    api_base: str
-    invoice_id: str
-    provider_id: str
-    cents: int
-    credited_cents: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +99,16 @@ async def collect(demand: Demand) -> Collected:
     return await asyncio.to_thread(_collect, demand)
 
 
-async def withdraw(withdrawal: Withdrawal) -> None:
+async def withdraw(invoice: AtStripe) -> None:
     """Have Stripe collect an invoice no more. Raises Unavailable as `collect` does."""
-    await asyncio.to_thread(_withdraw, withdrawal)
+    await asyncio.to_thread(_withdraw, invoice)
 
 
-async def reduce(reduction: Reduction) -> None:
-    """Have Stripe collect less for an invoice. Raises Unavailable as `collect` does."""
-    await asyncio.to_thread(_reduce, reduction)
+async def reduce(invoice: AtStripe, cents: int, credited_cents: int) -> None:
+    """Have Stripe collect so many cents less for an invoice. credited_cents: taken back in all by
+    then. Raises Unavailable as `collect` does.
+    """
+    await asyncio.to_thread(_reduce, invoice, cents, credited_cents)
 
 
 def _collect(demand: Demand) -> Collected:
@@ -128,18 +116,16 @@ def _collect(demand: Demand) -> Collected:
         return _in_steps(client, demand)
 
 
-def _withdraw(withdrawal: Withdrawal) -> None:
-    with _client(withdrawal.api_key, withdrawal.api_base) as client:
-        once = {"idempotency_key": f"{withdrawal.invoice_id}:void"}
-        client.v1.invoices.void_invoice(withdrawal.provider_id, {}, once)
+def _withdraw(invoice: AtStripe) -> None:
+    with _client(invoice.api_key, invoice.api_base) as client:
+        once = {"idempotency_key": f"{invoice.invoice_id}:void"}
+        client.v1.invoices.void_invoice(invoice.provider_id, {}, once)
 
 
-def _reduce(reduction: Reduction) -> None:
-    with _client(reduction.api_key, reduction.api_base) as client:
-        once = {"idempotency_key": f"{reduction.invoice_id}:credited:{reduction.credited_cents}"}
-        client.v1.credit_notes.create(
-            {"invoice": reduction.provider_id, "amount": reduction.cents}, once
-        )
+def _reduce(invoice: AtStripe, cents: int, credited_cents: int) -> None:
+    with _client(invoice.api_key, invoice.api_base) as client:
+        once = {"idempotency_key": f"{invoice.invoice_id}:credited:{credited_cents}"}
+        client.v1.credit_notes.create({"invoice": invoice.provider_id, "amount": cents}, once)
 
 
 @contextmanager

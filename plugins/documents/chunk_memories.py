@@ -119,10 +119,9 @@ def describe(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | GiveUp | 
         memory = find_row(ctx, chunk.memory) if chunk.memory else None
         if memory is None:
             continue
-        says = {name: getattr(memory, name) for name in ("title", "tags", "metadata")}
         fields = memory_fields(row, index, chunk)
         told = {name: fields[name] for name in payload["fields"] if name in fields}
-        if says != {**says, **told}:
+        if any(getattr(memory, name) != value for name, value in told.items()):
             try:
                 metering.require_left(ctx, 1)
                 update_memory(ctx, memory, told, reason="document")

@@ -343,10 +343,7 @@ def reserve_more(ctx: WriteContext, charge_id: bytes, credits: int) -> None:
         return
     reservation.credits += credits
     ctx[USAGE_RESERVATIONS].put((charge_id,), reservation)
-    row = _period(ctx, reservation.period)
-    row.reserved += credits
-    ctx[USAGE_PERIODS].put((reservation.period,), row)
-    ctx.metered += credits
+    _change_reserved(ctx, reservation.period, credits)
 
 
 def settle(ctx: WriteContext, charge_id: bytes, operation: str, credits: int) -> bool:
@@ -370,11 +367,15 @@ def release(ctx: WriteContext, charge_id: bytes) -> bool:
     if reservation is None:
         return False
     ctx[USAGE_RESERVATIONS].delete(charge_id)
-    row = _period(ctx, reservation.period)
-    row.reserved -= reservation.credits
-    ctx[USAGE_PERIODS].put((reservation.period,), row)
-    ctx.metered -= reservation.credits
+    _change_reserved(ctx, reservation.period, -reservation.credits)
     return True
+
+
+def _change_reserved(ctx: WriteContext, period: int, credits: int) -> None:
+    row = _period(ctx, period)
+    row.reserved += credits
+    ctx[USAGE_PERIODS].put((period,), row)
+    ctx.metered += credits
 
 
 def reap(ctx: WriteContext, payload: dict[str, Any]) -> dict[str, int]:

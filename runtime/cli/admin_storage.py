@@ -16,11 +16,15 @@ from pathlib import Path
 from runtime.cli import backup, recovery
 from runtime.cli.admin import Command
 from runtime.cli.backup import BackupError
-from runtime.installation import Layout, Secrets
+from runtime.installation import (
+    Layout,
+    Secrets,
+    key_rings,
+    read_key_ring,
+)
 from runtime.settings import Settings
 from runtime.timestamps import iso
 from storage.replication import Restored
-from storage.store import KEYS_FILE, Keyring
 
 OK, STILL_NEEDED = 0, 1
 
@@ -105,16 +109,10 @@ def secrets(parsed: argparse.Namespace, settings: Settings) -> int:
     """
     Layout.load(settings.data_dir)  # names a directory without a service's data as such
     given = Secrets.of(settings)
-    rings = sorted((settings.data_dir / "shards").glob(f"*/{KEYS_FILE}"))
+    rings = key_rings(settings.data_dir)
     left = 0
     for path in rings:
-        ring = Keyring.open(
-            path,
-            given.service,
-            create=False,
-            readonly=True,
-            earlier_keys=given.earlier_services,
-        )
+        ring = read_key_ring(path, given)
         others, count = ring.wrapped_otherwise(), ring.count()
         ring.close()
         left += others

@@ -5,9 +5,15 @@ to the data.
 from __future__ import annotations
 
 from runtime.cli.finding import Finding
-from runtime.installation import SECRET_NAMES, LayoutError, Secrets, SecretsError
+from runtime.installation import (
+    SECRET_NAMES,
+    Secrets,
+    SecretsError,
+    key_rings,
+    read_key_ring,
+)
 from runtime.settings import Settings
-from storage.store import KEYS_FILE, Keyring, StoreError, WrongServiceKey
+from storage.store import StoreError, WrongServiceKey
 
 
 def service_secrets(settings: Settings) -> Finding:
@@ -49,20 +55,14 @@ def _kept(settings: Settings, names: list[str]) -> Finding:
 
 def _of_other_data(settings: Settings) -> str | None:
     """Why these secrets do not belong to what is stored; None where they do, or nothing is."""
-    rings = sorted((settings.data_dir / "shards").glob(f"*/{KEYS_FILE}"))
+    rings = key_rings(settings.data_dir)
     if not rings:
         return None
     try:
         secrets = Secrets.of(settings)
         for path in rings:
-            Keyring.open(
-                path,
-                secrets.service,
-                create=False,
-                readonly=True,
-                earlier_keys=secrets.earlier_services,
-            ).close()
-    except (SecretsError, LayoutError, WrongServiceKey) as other:
+            read_key_ring(path, secrets).close()
+    except (SecretsError, WrongServiceKey) as other:
         return str(other)
     except StoreError:
         return None  # a damaged ring is the store's matter

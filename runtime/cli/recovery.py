@@ -50,6 +50,7 @@ from runtime.installation import (
     LayoutError,
     Secrets,
     held,
+    read_key_ring,
     shard_directory,
     shard_place,
 )
@@ -57,7 +58,7 @@ from runtime.placement import PLACEMENT_DIRECTORY, Placement, version_name
 from runtime.settings import Settings
 from storage.blobs import BLOBS
 from storage.replication import LeftOut, ObjectStore, Restored, RestoreFailed, restore
-from storage.store import KEYS_FILE, Key, Keyring, Scope
+from storage.store import KEYS_FILE, Key, Scope
 
 SHARDS_RESTORED_AT_ONCE = 8
 
@@ -166,13 +167,7 @@ def _shard(
     )
     if (directory / KEYS_FILE).exists():
         # A wrong service key is told here, not at the first request.
-        Keyring.open(
-            directory / KEYS_FILE,
-            secrets.service,
-            create=False,
-            readonly=True,
-            earlier_keys=secrets.earlier_services,
-        ).close()
+        read_key_ring(directory / KEYS_FILE, secrets).close()
     return found
 
 

@@ -3,6 +3,7 @@
 layout          the data directory: its identity, its lock, a directory for each shard
 shared_layout   the same for several nodes, in the object store
 secrets         the keys that sign and seal
+rings           the key rings of its shards, to be looked at
 blobs           where uploaded files are kept, and their copies
 """
 
@@ -18,6 +19,7 @@ from runtime.installation.layout import (
     shard_directory,
     shard_place,
 )
+from runtime.installation.rings import key_rings, read_key_ring
 from runtime.installation.secrets import SECRET_NAMES, Secrets, SecretsError
 from runtime.installation.shared_layout import (
     copy_layout,
@@ -40,7 +42,9 @@ __all__ = [
     "copies_of",
     "copy_layout",
     "held",
+    "key_rings",
     "make_shared_layout",
+    "read_key_ring",
     "read_shared_layout",
     "shard_directory",
     "shard_place",

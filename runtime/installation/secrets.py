@@ -141,25 +141,24 @@ class Secrets:
                 "generated secrets in the data directory, beside the data they protect."
             )
         found = cls.load(settings.data_dir / "secrets", create=create, given=given)
-        found._recognise_pepper(settings.data_dir / PEPPER_MARK_FILE)
+        found._recognise_pepper(settings.data_dir)
         return found
 
     def mark_pepper(self, data_dir: Path) -> None:
         """Remember which pepper the digests of this data directory are keyed with from now on."""
-        path = data_dir / PEPPER_MARK_FILE
         mark = _mark_of(self.pepper)
-        if not path.exists() or _read("pepper.mark", path).strip() != mark:
-            _write(path, mark)
+        if _mark_in(data_dir) != mark:
+            _write(data_dir / PEPPER_MARK_FILE, mark)
 
-    def _recognise_pepper(self, path: Path) -> None:
+    def _recognise_pepper(self, data_dir: Path) -> None:
         """Raise SecretsError where the mark there is of another pepper than those at hand."""
-        if not path.exists() or _read("pepper.mark", path).strip() in map(_mark_of, self.peppers):
+        if _mark_in(data_dir) in (None, *map(_mark_of, self.peppers)):
             return
         raise SecretsError(
-            f"The secret 'pepper' is not the one that {path.parent} was made with: no login and no "
+            f"The secret 'pepper' is not the one that {data_dir} was made with: no login and no "
             "API key would be found. Give that one, or give it as secrets.pepper_previous beside "
-            f"the new one. If it is lost, remove {path} and start; `mneme admin verify --repair` "
-            "then lets accounts log in again, and API keys are minted anew."
+            f"the new one. If it is lost, remove {data_dir / PEPPER_MARK_FILE} and start; `mneme "
+            "admin verify --repair` then lets accounts log in again, and API keys are minted anew."
         )
 
     @classmethod
@@ -203,6 +202,11 @@ class Secrets:
 def _mark_of(pepper: bytes) -> str:
     """What tells a pepper from others, and nothing of it."""
     return hmac.digest(pepper, b"which pepper this is", "sha256").hex()
+
+
+def _mark_in(data_dir: Path) -> str | None:
+    path = data_dir / PEPPER_MARK_FILE
+    return _read(PEPPER_MARK_FILE, path).strip() if path.exists() else None
 
 
 def _generated(name: str) -> str:

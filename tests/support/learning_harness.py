@@ -16,23 +16,17 @@ POLICY = "support.complaint"
 TWO = [{"action_key": "refund"}, {"action_key": "voucher"}]
 
 
+PLUGINS = tuple(
+    each.plugin for each in (accounts, collections, memories, memory_tools, search, learning)
+)
+
+
 class LearningHarness(ShardHarness):
     """A shard harness with outcome memory, and one account whose token is `me`."""
 
     def __init__(self, directory: Path):
         self.embedder = WordEmbedder()
-        super().__init__(
-            directory,
-            (
-                accounts.plugin,
-                collections.plugin,
-                memories.plugin,
-                memory_tools.plugin,
-                search.plugin,
-                learning.plugin,
-            ),
-            Models(self.embedder),
-        )
+        super().__init__(directory, PLUGINS, Models(self.embedder))
         self.me = self.register()
 
     def decide(self, key: str | None = None, **fields: Any) -> dict[str, Any]:

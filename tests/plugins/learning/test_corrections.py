@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from plugins import accounts, collections, learning, memories, memory_tools, search
 from runtime.inference import Models
 from tests.support.embedding import WordEmbedder
+from tests.support.learning_harness import PLUGINS
 from tests.support.shard_harness import ShardHarness
 
 LISBON, PORTO = "Ada lives in Lisbon.", "Ada lives in Porto."
@@ -23,15 +23,7 @@ class CorrectionHarness(ShardHarness):
 
     def __init__(self, directory: Path):
         self.embedder = WordEmbedder()
-        plugins = (
-            accounts.plugin,
-            collections.plugin,
-            memories.plugin,
-            memory_tools.plugin,
-            search.plugin,
-            learning.plugin,
-        )
-        super().__init__(directory, plugins, Models(self.embedder))
+        super().__init__(directory, PLUGINS, Models(self.embedder))
         self.me = self.register()
 
     def add(self, content: str, **fields: Any) -> str:

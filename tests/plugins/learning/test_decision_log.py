@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from plugins import accounts, collections, learning, memories, memory_tools, search
 from plugins.learning.confidence import ConfidenceQuery
 from plugins.learning.corrections import RelevantQuery
 from plugins.learning.decision_log import SimilarDecisionQuery
@@ -17,6 +16,7 @@ from runtime.api.operation import Query
 from runtime.errors import ValidationFailed
 from runtime.inference import Models
 from tests.support.embedding import WordEmbedder
+from tests.support.learning_harness import PLUGINS
 from tests.support.shard_harness import ShardHarness
 
 LATE = "Refund the parcel that came late"
@@ -27,8 +27,7 @@ class DecisionHarness(ShardHarness):
 
     def __init__(self, directory: Path):
         self.embedder = WordEmbedder()
-        plugins = (accounts, collections, memories, memory_tools, search, learning)
-        super().__init__(directory, [each.plugin for each in plugins], Models(self.embedder))
+        super().__init__(directory, PLUGINS, Models(self.embedder))
         self.me = self.register()
 
     def log(self, description: str, **fields: Any) -> dict[str, Any]:
