@@ -49,6 +49,7 @@ CONNECTIONS_MAX = 256
 _WIND_DOWN_SECONDS = 30
 _BATCH_SECONDS_MAX = 60
 _ANSWER_SECONDS_MAX = 10
+_SETTING = re.compile(r"MNEME_\w+__\w+")  # a variable that is a setting, as MNEME_DURABILITY__MODE
 _PR_SET_PDEATHSIG = 1
 
 
@@ -155,8 +156,13 @@ class Service:
         cls, engine: str, data_dir: Path, overrides: Iterable[str] = (), checkout: Path = ROOT
     ) -> Iterator[Service]:
         """Start it on `data_dir` and wait until it is healthy; another checkout's with its own
-        .venv. Raises LoadFailed with its last words otherwise.
+        .venv. Raises LoadFailed with its last words otherwise, and where the environment has
+        settings: none of them reaches what is measured here, so figures would be taken for theirs.
         """
+        if unheard := sorted(name for name in os.environ if _SETTING.match(name)):
+            raise LoadFailed(
+                f"{', '.join(unheard)} would not be heard: give settings as --set KEY=VALUE."
+            )
         port = free_port(HOST)
         data_dir.mkdir(parents=True, exist_ok=True)
         output = data_dir / "serve.out"
