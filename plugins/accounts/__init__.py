@@ -70,6 +70,7 @@ plugin = Plugin(
         recovery.VERIFIED,
         second_factor.SECOND_FACTOR,
     ),
+    events=(recovery.ACCOUNT_TAKEN,),
     jobs=(erasure.ERASE_JOB, mail.MAIL_JOB),
     settings={"mail": MailSettings},
     erase=erase,

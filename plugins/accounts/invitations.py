@@ -23,7 +23,7 @@ import msgspec
 from pydantic import Field
 
 from plugins.accounts import limits, mail, tickets
-from plugins.accounts.models import Email, InvitationText, Registration
+from plugins.accounts.models import Email, InvitationText, NewEmail, Registration
 from runtime.api import tenants
 from runtime.api.operation import Body, Idempotency, View, Write
 from runtime.api.slot_context import OperatorWriteContext, SlotReadContext, SlotWriteContext
@@ -75,7 +75,7 @@ class Invitation(View):
 
 
 class InvitationRequest(Body):
-    email: Email
+    email: NewEmail
 
 
 class InvitationAsked(View):

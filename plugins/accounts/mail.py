@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
 from typing import Any
 
 from plugins.accounts import limits, tickets
@@ -47,6 +48,11 @@ _REASONS = {
     RESET: "Somebody, probably you, asked for a new password of your account.",
     VERIFY: "An account was made with your e-mail address. Confirm it if that was you.",
     INVITATION: "Somebody, probably you, asked for an invitation to register with your address.",
+}
+_UNLESS_YOU = {
+    RESET: "the password stays as it is",
+    VERIFY: "whoever made the account cannot prove the address without it",
+    INVITATION: "no account is made without it",
 }
 _HAS_ACCOUNT = (
     "Somebody, probably you, asked for an invitation to register with your address, which has an "
@@ -190,6 +196,9 @@ def _deliver(letter: Letter) -> None:
     settings, message = letter.settings, EmailMessage()
     message["From"], message["To"] = settings.sender, letter.address
     message["Subject"] = _SUBJECTS[letter.purpose]
+    # Receivers take a mail without these for spam, or refuse it.
+    message["Date"] = formatdate()
+    message["Message-ID"] = make_msgid(domain=settings.sender.rpartition("@")[2].rstrip(">"))
     message.set_content(_text(letter))
     assert settings.host is not None
     given: dict[str, Any] = {"timeout": settings.timeout_seconds}
@@ -215,7 +224,7 @@ def _text(letter: Letter) -> str:
     lifetime = "an hour" if hours == 1 else f"{hours} hours"
     return (
         f"{letter.reason}\n\n{way}\n\nIt works once, for {lifetime}. If it was not "
-        "you, ignore this mail: nothing has changed.\n"
+        f"you, ignore this mail: {_UNLESS_YOU[letter.purpose]}.\n"
     )
 
 

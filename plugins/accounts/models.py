@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from plugins.accounts import limits, tickets
-from runtime.api.operation import Body, View
+from runtime.api.operation import Body, View, not_blank
 from runtime.limits import EMAIL_CHARS_MAX, NAME_CHARS_MAX
 from runtime.tenancy import normalise_email
 from runtime.timestamps import Timestamp
@@ -18,6 +18,9 @@ KeyScope = Literal["read", "write", "admin"]
 
 
 _EMAIL_SHAPE = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)+")
+
+
+_SPECIAL = re.compile(r"[()<>,;:\[\]\\\"]")
 
 
 def _normalised(email: str) -> str:
@@ -31,6 +34,17 @@ def _normalised(email: str) -> str:
     return address
 
 
+def _is_one_mailbox(address: str) -> str:
+    """Refuse what a mail server reads otherwise than it is written: comments, lists, a name before
+    the address. One mailbox would have many addresses then.
+    """
+    if _SPECIAL.search(address):
+        raise PydanticCustomError(
+            "email", "Must be an e-mail address without brackets, quotes and commas."
+        )
+    return address
+
+
 Email = Annotated[
     str,
     Field(
@@ -40,6 +54,7 @@ Email = Annotated[
     ),
     AfterValidator(_normalised),
 ]
+NewEmail = Annotated[Email, AfterValidator(_is_one_mailbox)]  # of an account that is to be
 InvitationText = Annotated[
     str,
     Field(
@@ -75,14 +90,14 @@ KeyScopes = Annotated[
 
 
 class Registration(Body):
-    email: Email
+    email: NewEmail
     password: str = Field(
         min_length=limits.PASSWORD_CHARS_MIN,
         max_length=limits.PASSWORD_CHARS_MAX,
         repr=False,
         description="The password.",
     )
-    full_name: str = Field(
+    full_name: Annotated[str, AfterValidator(not_blank)] = Field(
         min_length=1, max_length=NAME_CHARS_MAX, description="The account holder's name."
     )
     invitation: InvitationText | None = Field(

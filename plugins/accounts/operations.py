@@ -42,7 +42,7 @@ from plugins.accounts.sessions import exported
 from runtime import ids
 from runtime.api import access_tokens, erasures, metering, tenants
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.operation import Before, Call, Idempotency, Read, Reply, Write
+from runtime.api.operation import ACCESS_RATE, Before, Call, Idempotency, Read, Reply, Write
 from runtime.api.pagination import Page, PageQuery, example_page
 from runtime.api.slot_context import OperatorWriteContext, SlotReadContext, SlotWriteContext
 from runtime.api.tiers import credits_limit
@@ -62,10 +62,12 @@ CARRIED_OVER = (
 )
 
 
-def _refuse_taken(ctx: SlotReadContext, email: str) -> None:
-    if tenants.by_email(ctx, email) is not None:
+def _refuse_taken(ctx: SlotReadContext, body: Registration) -> None:
+    if tenants.by_email(ctx, body.email) is not None:
+        bound = to_claim(body, ctx.settings) is not None
         raise Conflict(
-            "An account with this e-mail address exists. Log in with POST /v1/auth/login.",
+            "An account with this e-mail address exists. Log in with POST /v1/auth/login."
+            + (" The invitation is this address's now; ask for another for another." * bound),
             param="email",
         )
 
@@ -85,7 +87,7 @@ async def hash_password(call: Call, hasher: argon2.PasswordHasher, models: Model
 
 def register(ctx: SlotWriteContext, body: Registration) -> Reply:
     use_up(ctx, body)
-    _refuse_taken(ctx, body.email)
+    _refuse_taken(ctx, body)
     # The account's own id carries a random tag: the tag of all its other ids derives from it.
     tenant_id = ids.make_id("usr", ctx.now, ctx.random(4), ctx.random(10))
     account = tenants.TenantRow(
@@ -321,6 +323,7 @@ OPERATIONS = (
         statuses=(204,),
         scope="write",
         idempotency=Idempotency.CACHED,
+        rate=ACCESS_RATE,
         summary="Log out",
         description=(
             "Revokes the access token of this request. Other tokens and API keys keep working; an "
@@ -333,6 +336,7 @@ OPERATIONS = (
         path="/v1/auth/me",
         handler=me,
         response=Account,
+        rate=ACCESS_RATE,
         summary="Get the account of the credential",
         example_reply={
             "user_id": _USER_ID,
@@ -354,6 +358,7 @@ OPERATIONS = (
         statuses=(201,),
         scope="admin",
         idempotency=Idempotency.CACHED,
+        rate=ACCESS_RATE,
         summary="Mint an API key",
         description=(
             "The key's text is in this answer only. Its scopes are read and write unless others "
@@ -370,6 +375,7 @@ OPERATIONS = (
         query=PageQuery,
         response=Page[ListedApiKey],
         fresh_usage=True,
+        rate=ACCESS_RATE,
         summary="List the API keys",
         description="Newest first, with what each was used for up to this request.",
         example_reply=example_page(
@@ -389,6 +395,7 @@ OPERATIONS = (
         statuses=(204,),
         scope="admin",
         idempotency=Idempotency.CACHED,
+        rate=ACCESS_RATE,
         summary="Delete an API key",
         description="The key is refused from the next request on.",
     ),

@@ -4,7 +4,8 @@ A forgotten password is set anew with a ticket that was mailed, and that proves 
 the ticket that a registration mails where `auth.verify_email` is on, and an invitation that was
 mailed. An account whose address
 nobody has proved may have been made by anybody: the operator mints no keys into it then, and the
-first reset takes it from whoever holds its keys.
+first reset takes it from whoever holds it. Its keys, its sessions and its second factor go then,
+and what other plugins send from it to others goes as they hear of ACCOUNT_TAKEN.
 
     verified_addresses  (keyed digest of the address,)  -> VerifiedRow
 """
@@ -17,14 +18,14 @@ import argon2
 import msgspec
 from pydantic import Field
 
-from plugins.accounts import limits, mail, tickets
+from plugins.accounts import limits, mail, second_factor, tickets
 from plugins.accounts.api_keys import delete_all_keys
 from plugins.accounts.models import Email
 from plugins.accounts.passwords import check_new, hasher_of, in_pool
 from plugins.accounts.sessions import SessionsEnded
 from runtime.api import access_tokens, tenants
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.operation import Body, Call, Idempotency, View, Write
+from runtime.api.operation import Body, Call, Event, Idempotency, View, Write
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.errors import PermissionDenied
 from runtime.inference import Models
@@ -44,6 +45,13 @@ VERIFIED: Table[VerifiedRow] = Table(
     row=VerifiedRow,
     doc="when the holder of an account's e-mail address proved to be it",
 )
+
+
+class AccountTaken(View):
+    """An account went to whoever proved to hold its address, from whoever held it before."""
+
+
+ACCOUNT_TAKEN = Event("internal.account_taken", AccountTaken)
 
 
 class ResetRequest(Body):
@@ -149,6 +157,8 @@ def reset(ctx: SlotWriteContext, body: Reset) -> SessionsEnded:
     of_account = ctx.within(*tenants.identity(ctx.scope.slot, account))
     if prove(of_account):
         delete_all_keys(of_account)
+        second_factor.take_off(of_account)
+        of_account.emit(ACCOUNT_TAKEN, {}, account.tenant_id)
     tenants.set_password(of_account, ctx.prepared)
     return SessionsEnded(ended=access_tokens.end_sessions(of_account))
 

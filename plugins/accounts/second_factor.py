@@ -26,13 +26,18 @@ from plugins.accounts import limits
 from plugins.accounts.models import Code, Email
 from runtime.api import access_tokens, tenants
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.operation import Body, Idempotency, Reply, View, Write
+from runtime.api.operation import ACCESS_RATE, Body, Idempotency, Reply, View, Write
 from runtime.errors import ApiError, Conflict, PermissionDenied, Unauthenticated
 from storage.store import Table
 
 log = logging.getLogger("mneme.accounts")
 
 _NAME = "totp"
+_WRONG = (
+    "This code is wrong, expired or used. Take the next one of the app, and see that the clock of "
+    "its device is right"
+)
+_REFUSAL = f"{_WRONG}, or send a recovery code."
 _ISSUER = "Mneme"
 _DIGITS, _STEP_SECONDS = 6, 30
 _SECRET_BYTES, _RECOVERY_BYTES = 20, 10
@@ -118,7 +123,7 @@ def check_login(ctx: WriteContext, code: str | None) -> None:
         return
     if code is None:
         raise CodeRequired
-    _take(ctx, code, WrongLoginCode(_refusal(), param="code"))
+    _take(ctx, code, WrongLoginCode(_REFUSAL, param="code"))
 
 
 def begin(ctx: WriteContext, body: None) -> Secret:
@@ -140,7 +145,7 @@ def confirm(ctx: WriteContext, body: CodeGiven) -> Confirmed:
         raise Conflict("There is no secret to confirm; ask for one with POST /v1/auth/totp.")
     step = _step_of(row, body.code, ctx.now)
     if step is None:
-        raise WrongCode(_refusal(), param="code")
+        raise WrongCode(f"{_WRONG}.", param="code")
     codes = [_recovery_code(ctx) for _ in range(limits.RECOVERY_CODES_TOKENS)]
     digests = tuple(_digest(ctx, code) for code in codes)
     on = SecondFactorRow(row.secret, confirmed=True, last_step=step, recovery=digests)
@@ -150,9 +155,14 @@ def confirm(ctx: WriteContext, body: CodeGiven) -> Confirmed:
 
 def end(ctx: WriteContext, body: CodeGiven) -> Reply:
     if is_on(ctx):
-        _take(ctx, body.code, WrongCode(_refusal(), param="code"))
+        _take(ctx, body.code, WrongCode(_REFUSAL, param="code"))
     ctx[SECOND_FACTOR].delete(_NAME)
     return Reply(204)
+
+
+def take_off(ctx: WriteContext) -> None:
+    """Turn it off, or forget the one that is being set up."""
+    ctx[SECOND_FACTOR].delete(_NAME)
 
 
 def clear(ctx: WriteContext) -> Cleared:
@@ -161,7 +171,7 @@ def clear(ctx: WriteContext) -> Cleared:
     """
     if not is_on(ctx):
         return Cleared(cleared=False, sessions_ended=0)
-    ctx[SECOND_FACTOR].delete(_NAME)
+    take_off(ctx)
     ended = access_tokens.end_sessions(ctx)
     account = tenants.own_account(ctx).tenant_id
     log.warning("the operator cleared the second factor of %s", account)
@@ -202,13 +212,6 @@ def _digest(ctx: ReadContext, code: str) -> bytes:
     return ctx.digest("recovery code", code.replace("-", "").replace(" ", "").lower())
 
 
-def _refusal() -> str:
-    return (
-        "This code is wrong, expired or used. Take the next one of the app, see that the clock of "
-        "its device is right, or send a recovery code."
-    )
-
-
 _SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 
 OPERATIONS = (
@@ -221,6 +224,7 @@ OPERATIONS = (
         scope="admin",
         idempotency=Idempotency.CACHED,
         stability="beta",
+        rate=ACCESS_RATE,
         summary="Ask for the secret of a second factor",
         description=(
             "For an authenticator app (TOTP, SHA-1, 6 digits, 30 seconds). It counts once a code "
@@ -244,6 +248,7 @@ OPERATIONS = (
         scope="admin",
         idempotency=Idempotency.CACHED,
         stability="beta",
+        rate=ACCESS_RATE,
         summary="Turn the second factor on",
         description=(
             "From now on a login needs a `code`, or a recovery code; API keys and sessions go on. "
@@ -264,6 +269,7 @@ OPERATIONS = (
         scope="admin",
         idempotency=Idempotency.CACHED,
         stability="beta",
+        rate=ACCESS_RATE,
         summary="Turn the second factor off",
         description="With a code of the app or a recovery code. A wrong one is 403.",
         example={"code": "123456"},

@@ -25,7 +25,7 @@ from plugins.accounts.passwords import (
 from runtime.api import access_tokens, tenants
 from runtime.api.access_tokens import SESSION_PREFIX, SESSIONS, SessionRow
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.operation import Body, Call, Idempotency, Read, Reply, View, Write
+from runtime.api.operation import ACCESS_RATE, Body, Call, Idempotency, Read, Reply, View, Write
 from runtime.api.pagination import Page, PageQuery, envelope, example_page, position
 from runtime.errors import NotFound, PermissionDenied
 from runtime.inference import Models
@@ -185,6 +185,7 @@ OPERATIONS = (
         scope="admin",
         idempotency=Idempotency.CACHED,
         stability="beta",
+        rate=ACCESS_RATE,
         summary="Change the password",
         description=(
             "Ends every session but the one that asks. API keys keep working; delete those that "
@@ -206,6 +207,7 @@ OPERATIONS = (
         scope="admin",
         fresh_usage=True,
         stability="beta",
+        rate=ACCESS_RATE,
         summary="List the sessions",
         description=(
             "Those that registration and login began and that have not ended, the newest first. A "
@@ -223,6 +225,7 @@ OPERATIONS = (
         scope="admin",
         idempotency=Idempotency.CACHED,
         stability="beta",
+        rate=ACCESS_RATE,
         summary="End a session",
         description="Its access token is refused from the next request on.",
     ),
@@ -235,6 +238,7 @@ OPERATIONS = (
         scope="admin",
         idempotency=Idempotency.CACHED,
         stability="beta",
+        rate=ACCESS_RATE,
         summary="End all other sessions",
         description=(
             "Every access token but the one that asks is refused from the next request on; asked "

@@ -2,8 +2,9 @@
 
 A tool adds nothing to its operation: its input schema is cut from the operation's own models, a
 call becomes a request to the operation's path, and whatever is wrong with the arguments the
-operation says. The one thing judged here is an id that goes into a path, which must look like an
-id: "all" there would be another operation.
+operation says. Judged here is what it cannot see: an id that goes into a path must look like an id,
+for "all" there would be another operation; an argument that the tool does not have may be one that
+is misspelt; and in a query, an empty text would mean everybody.
 
 Likewise the resources: addresses that agents may read, each a GET of the public API.
 """
@@ -28,7 +29,7 @@ _HIDDEN = ("title", "default", "$ref")
 
 
 class NoSuchThing(Exception):
-    """There is nothing that these words can name; the message says so to the agent."""
+    """There is nothing that these words can name or ask for; the message says so to the agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +78,23 @@ class BoundTool:
             )
         for name, value in self.tool.given.items():
             properties[name] = {**properties[name], "default": value}
-        return {"type": "object", "properties": properties, "required": required}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": False,
+        }
 
     def request(self, arguments: Json) -> ToolRequest:
-        """The call as a request. Arguments that are no fields of the tool are left out. Raises
-        NoSuchThing.
+        """The call as a request. Raises NoSuchThing for arguments that the tool does not have, or
+        that are missing.
         """
+        names = (*filter(None, [self.tool.id_argument]), *self.tool.fields)
+        if not arguments.keys() <= set(names):
+            raise NoSuchThing(f"The arguments of {self.tool.name} are {', '.join(names)}.")
+        for name in self.tool.required:
+            if arguments.get(name) is None:
+                raise NoSuchThing(f"{name} is required.")
         path = self.operation.path
         if self.tool.id_argument:
             named = arguments.get(self.tool.id_argument)
@@ -98,7 +110,7 @@ class BoundTool:
         if self.operation.body is not None:
             return ToolRequest(self.operation.method, path, json=sent, headers=self.tool.headers)
         query = urlencode(
-            [(name, _text(value)) for name, value in sent.items() if value is not None]
+            [(name, _text(name, value)) for name, value in sent.items() if value is not None]
         )
         return ToolRequest(self.operation.method, path, query, headers=self.tool.headers)
 
@@ -127,8 +139,12 @@ def _plain(schema: Json, definitions: Json) -> Json:
     return kept
 
 
-def _text(value: Any) -> str:
-    """A value as a query parameter."""
+def _text(name: str, value: Any) -> str:
+    """A value as a query parameter. Raises NoSuchThing."""
+    if value == "":
+        raise NoSuchThing(f"{name} must not be empty; leave it out to have no such condition.")
+    if isinstance(value, list | dict):
+        raise NoSuchThing(f"{name} must be one value.")
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 

@@ -166,9 +166,7 @@ class NewMemory(Described):
         }
     )
 
-    content: Content | None = Field(
-        default=None, description="The text to remember; required unless `messages` are given."
-    )
+    content: Content | None = Field(default=None, description="The text to remember.")
     messages: Messages | None = Field(
         default=None,
         description="A conversation instead of a content: one memory per message.",
@@ -258,9 +256,6 @@ class MemoryQuery(PageQuery, Filters):
 
 
 class DeleteAllQuery(Filters):
-    # A client that fills a filter from an unset variable must not delete everything instead.
-    empty_is_absent = False
-
     model_config = ConfigDict(
         json_schema_extra={"required": ["confirm"]}
     )  # its absence is 400, not 422

@@ -17,7 +17,7 @@ a PUT without status enables a disabled webhook, and forgets its failures.
 from __future__ import annotations
 
 from plugins.webhooks.delivery import JOBS, hear, is_awaited
-from plugins.webhooks.operations import OPERATIONS, erase, export, kept_elsewhere
+from plugins.webhooks.operations import OPERATIONS, erase, export, kept_elsewhere, remove_all
 from plugins.webhooks.settings import WebhooksSettings
 from plugins.webhooks.store import CHECKS, DELIVERY_FIELDS, TABLES
 from runtime.api.plugin import EVERY_EVENT, Plugin
@@ -30,7 +30,7 @@ plugin = Plugin(
     operations=OPERATIONS,
     tables=TABLES,
     indexes=(DELIVERY_FIELDS,),
-    subscribe={EVERY_EVENT: hear},
+    subscribe={EVERY_EVENT: hear, "internal.account_taken": remove_all},
     audience=is_awaited,
     jobs=JOBS,
     erase=erase,

@@ -130,6 +130,14 @@ def delete(ctx: WriteContext, body: None) -> DeletedWebhook:
     return DeletedWebhook(id=row.id, deleted=True)
 
 
+def remove_all(ctx: WriteContext, event_id: str, kind: str, data: Any, resource_id: str) -> None:
+    """The account went to the holder of its address: what the one before set up tells nobody of
+    what is stored from now on.
+    """
+    for _, row in list(ctx[WEBHOOKS].scan()):
+        remove_webhook(ctx, row)
+
+
 def rotate(ctx: WriteContext, body: Rotation) -> dict[str, Any]:
     before = find_webhook(ctx, ctx.path["id"])
     secret = body.signing_secret or make_secret(ctx)

@@ -114,6 +114,9 @@ Finish = Callable[[OperatorWriteContext, Any], None]
 Resource = Callable[[OperatorReadContext, Any, str, Call], Reply]
 
 
+ACCESS_RATE = "access"  # the rate of what keeps or ends access to an account
+
+
 class Kind(Enum):
     READ = "read"
     WRITE = "write"
@@ -161,11 +164,7 @@ class Patch(BaseModel):
 
 
 class Query(Body):
-    """Query parameters. An empty value means absent, unless `empty_is_absent` is off; a list field
-    collects a repeated parameter.
-    """
-
-    empty_is_absent: ClassVar[bool] = True
+    """Query parameters; a list field collects a repeated one."""
 
 
 class View(BaseModel):
@@ -233,7 +232,9 @@ class Operation:
     scope_of     (body) -> the scope that this request needs, where the body decides whether `scope`
                  is enough
     slot_of      for public operations: (body) -> slot, since there is no credential to tell it
-    rate         name of the rate bucket, "default", "search", "batch", "media"
+    rate         name of the rate bucket, "default", "search", "batch", "media"; of what keeps or
+                 ends access to the account ACCESS_RATE, which a session has a ceiling of its own
+                 for, beside that of everything else
     rate_of      (body) -> rate bucket, where the body decides it
     credits      base weight in credits, or (body) -> int: what is asked for before the work; a
                  write may set `ctx.credits` to less
@@ -297,6 +298,13 @@ class Operation:
     signed_by: ClassVar[str | None] = None
     fresh_usage: ClassVar[bool] = False
     streams: ClassVar[bool] = False
+
+    @property
+    def empty_is_absent(self) -> bool:
+        """Whether an empty query parameter means that it is absent. A client that fills one from an
+        unset variable must not change or delete something else instead.
+        """
+        return self.kind is Kind.READ
 
     @property
     def is_immediate(self) -> bool:

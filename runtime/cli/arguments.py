@@ -149,10 +149,13 @@ def _add_import(commands: Commands) -> None:
     )
     bring.add_argument(
         "--collection-id",
+        type=_id,
         metavar="ID",
         help="the collection to store into (default: the default one)",
     )
-    bring.add_argument("--user-id", metavar="ID", help="the end user of memories that name none")
+    bring.add_argument(
+        "--user-id", type=_id, metavar="ID", help="the end user of memories that name none"
+    )
     bring.add_argument(
         "--infer",
         action="store_true",
@@ -179,8 +182,12 @@ def _add_export(commands: Commands) -> None:
     take.add_argument(
         "--api-key", metavar="KEY", help=f"the account's key (default: ${run.KEY_VARIABLE})"
     )
-    take.add_argument("--collection-id", metavar="ID", help="only the memories of this collection")
-    take.add_argument("--user-id", metavar="ID", help="only the memories of this end user")
+    take.add_argument(
+        "--collection-id", type=_id, metavar="ID", help="only the memories of this collection"
+    )
+    take.add_argument(
+        "--user-id", type=_id, metavar="ID", help="only the memories of this end user"
+    )
     take.add_argument(
         "--include-superseded",
         action="store_true",
@@ -268,6 +275,7 @@ def _add_ingest(commands: Commands) -> None:
     )
     files.add_argument(
         "--collection",
+        type=_id,
         metavar="ID",
         help="the collection they belong to (default: the default one)",
     )
@@ -450,6 +458,19 @@ def _count(text: str) -> int:
     return number
 
 
+def _id(text: str) -> str:
+    if not text:  # as of a variable that is not set
+        raise argparse.ArgumentTypeError(
+            "must not be empty; leave the option out for no such limit"
+        )
+    return text
+
+
+def _address(text: str) -> str:
+    """Of a service, as the specification writes it, too: with the version's segment at its end."""
+    return text.rstrip("/").removesuffix("/v1")
+
+
 def _add_base_url(command: argparse.ArgumentParser, *, for_operator: bool = False) -> None:
     """for_operator: what sends the operator's token asks the service of the settings, or the one
     that is named, and no variable that was set for clients.
@@ -457,12 +478,14 @@ def _add_base_url(command: argparse.ArgumentParser, *, for_operator: bool = Fals
     if for_operator:
         command.add_argument(
             "--base-url",
+            type=_address,
             metavar="URL",
             help="where the service runs (default: from --host and --port)",
         )
         return
     command.add_argument(
         "--base-url",
+        type=_address,
         metavar="URL",
         default=os.environ.get(run.BASE_URL_VARIABLE),
         help=f"where the service runs (default: ${run.BASE_URL_VARIABLE}, else from --host and "

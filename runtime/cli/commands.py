@@ -257,7 +257,9 @@ def ingest(parsed: argparse.Namespace) -> int:
             out=sys.stderr,
         )
     print(ingest_files.summary(outcome))
-    return FAILED if outcome.failed else OK
+    # In a folder files of other kinds may lie; whoever names one means it.
+    named = set(parsed.paths).intersection(outcome.unsupported)
+    return FAILED if outcome.failed or named else OK
 
 
 def measure(parsed: argparse.Namespace) -> int:

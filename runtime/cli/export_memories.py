@@ -76,7 +76,12 @@ def run(client: Client, path: Path, form: str, chosen: Mapping[str, str], out: T
         if bar is not None:
             bar.end()
 
-    (_write_parquet if form == "parquet" else _write_lines)(beside, counted())
+    try:
+        (_write_parquet if form == "parquet" else _write_lines)(beside, counted())
+    except BaseException:
+        if not count:  # what is refused leaves nothing behind
+            beside.unlink(missing_ok=True)
+        raise
     with beside.open("rb") as file:
         os.fsync(file.fileno())
     os.replace(beside, path)

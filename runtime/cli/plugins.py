@@ -113,7 +113,8 @@ def new(parsed: argparse.Namespace) -> int:
     for file, text in files(parsed.name).items():
         (directory / file).write_text(text, encoding="utf-8")
         print(directory / file)
-    print(f"\nTry it: mneme plugin check {directory}; then pip install {directory}")
+    # A name without a slash pip looks for in its index, where it may be somebody else's.
+    print(f"\nTry it: mneme plugin check {directory}; then pip install {directory.resolve()}")
     return OK
 
 
@@ -121,8 +122,15 @@ def check(parsed: argparse.Namespace) -> int:
     directory: Path = parsed.directory.resolve()
     try:
         declared = tomllib.loads((directory / "pyproject.toml").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as unreadable:
-        raise PluginCommandFailed(f"{directory}/pyproject.toml: {unreadable}.") from None
+    except OSError as unreadable:
+        raise PluginCommandFailed(
+            f"{directory}/pyproject.toml cannot be read ({unreadable.strerror}): name the folder "
+            "of a plugin's package."
+        ) from None
+    except ValueError as malformed:
+        raise PluginCommandFailed(
+            f"{directory}/pyproject.toml is not well formed: {malformed}."
+        ) from None
     points = declared.get("project", {}).get("entry-points", {}).get(GROUP, {})
     if not points:
         raise PluginCommandFailed(

@@ -74,6 +74,11 @@ async def pieces(
         raise BadRequest(
             "The only Transfer-Encoding understood is chunked.", param="Transfer-Encoding"
         )
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise BadRequest(
+            "A compressed body is not taken: send it as it is, without Content-Encoding.",
+            param="Content-Encoding",
+        )
     announced = headers.get(b"content-length")
     if announced is not None and (not announced.isdigit() or len(announced) > 18):
         raise BadRequest("The Content-Length is not a number.", param="Content-Length")

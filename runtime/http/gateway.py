@@ -39,6 +39,7 @@ from runtime.http.cross_origin import CrossOrigin
 from runtime.http.flow import Flow
 from runtime.http.in_process_client import GatewayClient
 from runtime.http.loop_turns import LoopTurns, RequestLabel
+from runtime.http.other_protocols import live, refuse_websocket
 from runtime.http.own_operations import OwnOperations
 from runtime.http.request_log import RequestLog
 from runtime.http.responses import CLIENT_LEFT_STATUS, Responses, request_id_of
@@ -191,8 +192,11 @@ class Gateway:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await refuse_websocket(self._responses, scope, send)
+            return
         if scope["type"] != "http":
-            await _other_protocol(scope, receive, send)
+            await live(receive, send)
             if self._requests is not None:
                 self._requests.close()
             return
@@ -586,15 +590,3 @@ def _authorization(headers: Headers) -> str | None:
 def _too_many() -> Unavailable:
     message = "More requests are under way than the service can answer soon. Retry in a moment."
     return Unavailable(message, headers={OVERLOADED_HEADER: "1"})
-
-
-async def _other_protocol(scope: Scope, receive: Receive, send: Send) -> None:
-    """Lifespan: nothing to start or stop here. WebSocket: refused."""
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1000})
-        return
-    while True:
-        message = await receive()
-        await send({"type": message["type"] + ".complete"})
-        if message["type"] == "lifespan.shutdown":
-            return

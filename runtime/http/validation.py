@@ -64,6 +64,8 @@ def parse_json(
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as malformed:
+        if not _is_utf8(raw):
+            raise BadRequest("The body is not valid UTF-8, which JSON is written in.") from None
         raise BadRequest(
             f"The body is not valid JSON: the error is at line {malformed.lineno}, column "
             f"{malformed.colno}."
@@ -77,6 +79,14 @@ def parse_json(
     if raw.count(b"{") + raw.count(b"[") > JSON_DEPTH_MAX and _is_deeper(value, JSON_DEPTH_MAX):
         raise BadRequest(f"The body is nested more than {JSON_DEPTH_MAX} levels deep.")
     return value
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def check_values(raw: bytes, most: int = JSON_ITEMS_MAX) -> None:
@@ -226,7 +236,7 @@ class QueryParser:
     def __init__(self, operation: Operation):
         assert operation.query is not None
         self._model = operation.query
-        self._empty_is_absent: bool = operation.query.empty_is_absent
+        self._empty_is_absent: bool = operation.empty_is_absent
         fields = self._model.model_fields.items()
         self._names = frozenset(field.alias or name for name, field in fields)
         self._lists = frozenset(

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from runtime.api import metering
-from runtime.api.operation import Call, Operation, Principal
+from runtime.api.operation import ACCESS_RATE, Call, Operation, Principal
 from runtime.api.tiers import NO_OFFER, Feature, Offer, credits_limit, require_feature
 from runtime.errors import ApiError, RateLimited
 from runtime.limits import QUOTAS_MAX, RESERVATION_SECONDS_MAX, TIERS, WINDOW_SECONDS
@@ -289,7 +289,10 @@ class Admission:
             self._tiers[principal.tier]["requests_per_minute"] if override is None else override
         )
         if ceiling and not call.admitted:
-            found.append(((principal.slot, principal.tenant_number, "all"), ceiling))
+            # Whoever has got hold of a key must not keep its owner from taking it back.
+            apart = operation.rate == ACCESS_RATE and principal.is_session
+            counted = ACCESS_RATE if apart else "all"
+            found.append(((principal.slot, principal.tenant_number, counted), ceiling))
         rate = (
             operation.rate
             if operation.rate_of is None or call.body is None

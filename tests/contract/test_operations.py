@@ -177,7 +177,7 @@ REPEATED_ANEW = {"auth.login"}
 # Who rules over an account's sessions and secrets may rule over all of it.
 RULING = ("/v1/auth/password", "/v1/auth/sessions", "/v1/auth/totp")
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
-RATES = {"default", "search", "batch", "media", "register", "login"}
+RATES = {"default", "search", "batch", "media", "register", "login", "access"}
 
 OPERATIONS = list(serve_app.registry().operations.values())
 each_operation = pytest.mark.parametrize(

@@ -2324,7 +2324,7 @@ class Memories:
         occurred_at       When what it tells happened; now when absent.
         expires_at        When it ceases to be readable; never when absent.
         wait_for_index    Wait up to 30 seconds for it to be searchable.
-        content           The text to remember; required unless `messages` are given.
+        content           The text to remember.
         messages          A conversation instead of a content: one memory per message.
         infer             Store what can be learned from the text instead of the text.
         async_dispatch    With infer: answer 202 at once and do it in the background.

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: c1a8a94d820a3a938d0e1837d36f4528c71144333eaf8c011389c9414db9adc8
+// SHA-256 of the document: 6cc937dfb9564a8c910d4591f325650efb65ddafa1923efb2894053a4b0ecb02
 
 export interface paths {
     "/docs": {
@@ -5431,7 +5431,7 @@ export interface components {
              * @default false
              */
             wait_for_index?: boolean | null;
-            /** @description The text to remember; required unless `messages` are given. */
+            /** @description The text to remember. */
             content?: string | null;
             /** @description A conversation instead of a content: one memory per message. */
             messages?: components["schemas"]["Message"][] | null;

@@ -66,6 +66,16 @@ def test_who_was_mailed_an_invitation_registers_and_has_proved_the_address(
     assert len([to for to, _ in box.letters if to == "ada@example.com"]) == 1, "one mail is enough"
 
 
+def test_one_mailbox_has_one_address(service: InProcess, box: Mailbox) -> None:
+    sent = len(box.letters)
+    for odd in ("(c)ivy@example.org", "x<ivy@example.org", "ivy@example.org(2)", "ivy@example.org>",
+                "a,ivy@example.org", '"ivy"@example.org'):  # fmt: skip
+        answer = ask(service, odd)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (422, "body.email"), odd
+        assert register(service, odd, "any").status_code == 422, odd
+    assert len(box.letters) == sent
+
+
 def test_nobody_else_can_tell_who_has_an_account(service: InProcess, box: Mailbox) -> None:
     member(service, box, "bob@example.com")
     known, unknown = "bob@example.com", "nobody@example.com"

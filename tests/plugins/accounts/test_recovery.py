@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import logging
+import time
 from collections.abc import Iterator
+from email import message_from_string
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from plugins import accounts
 from plugins.accounts import limits, mail
@@ -163,7 +169,39 @@ def test_the_operator_mints_no_key_into_an_account_that_anybody_may_have_made(
     assert kept.status_code == 200
 
 
+def test_a_reset_takes_the_account_with_all_that_keeps_its_holder_out_or_tells_others(
+    service: InProcess, box: Mailbox
+) -> None:
+    email = "zoe@example.com"
+    squatter = service.register(email)
+    receiver = {"url": "https://receiver.example.com/", "events": ["memory.created"]}
+    assert service.request("POST", "/v1/webhooks", receiver, who=squatter).status_code == 201
+    secret = service.request("POST", "/v1/auth/totp", who=squatter).json()["secret"]
+    code = TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(int(time.time())).decode()
+    assert post(service, "totp/confirm", squatter, code=code).status_code == 200
+    ask(service, email)
+    assert confirm(service, box.tickets(email)[-1]).status_code == 200
+    holder = post(service, "login", email=email, password=NEW).json()["access_token"]
+    assert service.request("GET", "/v1/webhooks", who=holder).json()["items"] == []
+    # Whose address is proved keeps what they set up when they forget the password.
+    assert service.request("POST", "/v1/webhooks", receiver, who=holder).status_code == 201
+    ask(service, email)
+    assert confirm(service, box.tickets(email)[-1], PASSWORD).status_code == 200
+    again = post(service, "login", email=email, password=PASSWORD).json()["access_token"]
+    assert len(service.request("GET", "/v1/webhooks", who=again).json()["items"]) == 1
+
+
 # --- the mail server ------------------------------------------------------------------------------
+
+
+def test_a_mail_has_what_receivers_ask_for(service: InProcess, box: Mailbox) -> None:
+    email = "gus@example.com"
+    service.register(email)
+    ask(service, email)
+    message = message_from_string([text for to, text in box.letters if to == email][-1])
+    sent = parsedate_to_datetime(message["Date"]).timestamp()
+    assert abs(time.time() - sent) < 600
+    assert message["Message-ID"].endswith("@localhost>"), message["Message-ID"]
 
 
 def test_a_mail_that_is_not_taken_is_tried_again_and_one_that_is_refused_is_not(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -185,6 +186,16 @@ def test_deleting_the_profile_ends_its_sessions(service: OverHttp, me: str) -> N
     assert again["hypotheses"] == [], (
         "what was known is gone, and the memories of before do not bring it back"
     )
+
+
+def test_an_empty_user_id_is_not_the_accounts_own_profile(service: OverHttp, me: str) -> None:
+    ask = partial(service.http.request, headers={"Authorization": f"Bearer {me}"})
+    assert ask("PATCH", "/v1/profile", json={"name": "Owner"}).status_code == 200
+    for method, more in (("DELETE", {}), ("PATCH", {"json": {"name": "Somebody"}})):
+        refused = ask(method, "/v1/profile?user_id=", **more)
+        assert refused.status_code == 422, refused.text
+        assert refused.json()["error"]["details"][0]["loc"] == ["query", "user_id"]
+    assert ask("GET", "/v1/profile?user_id=").json()["name"] == "Owner"
 
 
 def test_a_turn_that_ends_after_a_deletion_leaves_nothing(

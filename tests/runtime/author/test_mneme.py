@@ -43,6 +43,7 @@ def test_a_new_plugin_keeps_the_contract_and_answers(
     home = tmp_path / "new"
     status, said, _ = command("plugin", "new", "night_owls", "--directory", home)
     assert status == 0 and "mneme_plugin_night_owls.py" in said
+    assert said.endswith(f"then pip install {home}\n"), "no name that an index could have"
     monkeypatch.setattr(sys, "path", [*sys.path])
     status, said, _ = command("plugin", "check", home)
     assert (status, said) == (0, "✓ night_owls keeps the contract: 1 operations\n")
@@ -58,7 +59,10 @@ def test_a_new_plugin_keeps_the_contract_and_answers(
         (("new", "Night-Owls"), "is no name for a plugin"),
         (("new", "owls", "--directory", ROOT), "is not empty"),
         (("check", ROOT), "names no plugin"),
-        (("check", ROOT / "configs"), "No such file"),
+        (
+            ("check", ROOT / "configs"),
+            "cannot be read (No such file or directory): name the folder",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_sentence(words: tuple[object, ...], says: str) -> None:

@@ -248,7 +248,7 @@ def test_the_announced_key_opens_the_demo_account(service):
 
 
 def test_the_demonstration_answers_its_questions(service, capsys):
-    assert main(["demo", "--base-url", service.base_url]) == 0
+    assert main(["demo", "--base-url", f"{service.base_url}/v1"]) == 0
     shown = capsys.readouterr().out
     assert "Registered the throw-away account demo-" in shown
     assert "Stored 12 memories of 2 conversations" in shown
@@ -308,3 +308,13 @@ def test_a_restart_keeps_the_key_and_a_damaged_store_is_named(service):
     (store,) = service.data_dir.glob("shards/*/data.mdb")
     os.truncate(store, store.stat().st_size // 2)
     assert str(store) in failed_start(service.data_dir)
+
+
+@pytest.mark.parametrize("command", [("export", "all.jsonl"), ("import", "all.jsonl")])
+def test_a_variable_that_is_not_set_is_not_everybody(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--user-id", ""])
+    assert ended.value.code == 2
+    assert "--user-id: must not be empty" in capsys.readouterr().err

@@ -222,6 +222,13 @@ def test_what_is_exported_is_imported_elsewhere(
     assert "2025-01-01T08:00:00.125Z" in told(other)[0]
 
 
+def test_an_export_that_is_refused_leaves_nothing(tmp_path: Path, service: Through) -> None:
+    for form in FORMATS:
+        with pytest.raises(CallFailed):
+            export(service, tmp_path / "none", form, {"collection_id": "col_x"}, io.StringIO())
+    assert list(tmp_path.glob("none*")) == []
+
+
 def test_of_an_accounts_export_memories_and_what_was_entered_into_the_graph_come(
     tmp_path: Path, service: Through
 ) -> None:

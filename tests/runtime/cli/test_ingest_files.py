@@ -54,6 +54,10 @@ def test_a_folder_goes_in_and_the_next_run_goes_on(service: Served, tmp_path: Pa
         f"{tmp_path / 'program.exe'}: not a supported format, left out",
         "1 uploaded, 2 there already, 1 failed.",
     ]
+    (tmp_path / "broken.json").unlink()
+    assert ingest(service, token, tmp_path).returncode == 0
+    named = ingest(service, token, tmp_path / "program.exe")
+    assert named.returncode == 1 and "not a supported format" in named.stdout
 
 
 def test_what_stops_everything_is_one_sentence(service: Served, tmp_path: Path) -> None:

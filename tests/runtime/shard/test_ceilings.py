@@ -112,6 +112,24 @@ def test_of_two_hundred_at_once_sixty_are_served_in_any_minute(gateways: TwoGate
     assert statuses(gateways.at_once("GET", "/v1/memories")) == {200: 60, 429: 140}
 
 
+def test_a_key_that_is_abused_does_not_keep_its_owner_from_taking_it_back(
+    gateways: TwoGateways,
+) -> None:
+    ask, session = gateways.service.request, gateways.token
+    minted = gateways.service.mint(session, "read")
+    gateways.token = minted["key"]  # who has got hold of it
+    for path in ("/v1/memories", "/v1/auth/me"):
+        assert 429 in statuses(gateways.at_once("GET", path))
+    assert ask("GET", "/v1/memories", who=session).status_code == 429
+    assert ask("GET", "/v1/auth/me", who=session).status_code == 200
+    assert ask("GET", "/v1/auth/sessions", who=session).status_code == 200
+    deleted = ask("DELETE", f"/v1/auth/api-keys/{minted['id']}", who=session)
+    assert deleted.status_code == 204
+    assert statuses(gateways.at_once("GET", "/v1/memories")) == {401: AT_ONCE}
+    gateways.token = session  # what it may ask apart has the same ceiling
+    assert statuses(gateways.at_once("GET", "/v1/auth/me")) == {200: 56, 429: 144}
+
+
 def test_the_window_slides(gateways: TwoGateways) -> None:
     for _ in range(3):
         assert statuses(gateways.at_once("GET", "/v1/memories", times=20)) == {200: 20}
