@@ -147,7 +147,9 @@ def _fitting(ours: str, value: Any) -> Any:
     if ours in ("occurred_at", "expires_at"):
         return moment(value)
     if ours == "content":
-        return value if isinstance(value, str) else None
+        # A table's column of texts may hold one that reads as a number.
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return str(value) if isinstance(value, str) or is_number else None
     if ours == "tags":
         return [each for each in _labels(value) if len(each) <= TAG_CHARS_MAX][:TAGS_MAX] or None
     if ours == "role":

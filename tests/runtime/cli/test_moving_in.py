@@ -404,6 +404,14 @@ def test_a_line_with_a_text_is_nobody_s_but_its_author_s(tmp_path: Path) -> None
     ]
 
 
+def test_a_text_that_reads_as_a_number_is_a_text(tmp_path: Path) -> None:
+    lines = '{"content": 4712}\n{"content": 2.50}\n{"content": true}\n'
+    ledger = Ledger()
+    found = bodies(written(tmp_path, "codes.jsonl", lines), ledger)
+    assert [body["content"] for body in found] == ["4712", "2.5"]
+    assert ledger.left_out == {"without a text": 1}
+
+
 def test_a_long_array_is_read_element_by_element(tmp_path: Path) -> None:
     texts = [f"Number {n} " + "é\\" * (n % 700) for n in range(3000)]
     path = written(tmp_path, "long.json", json.dumps(texts, indent=1, ensure_ascii=False))
