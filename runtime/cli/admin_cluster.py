@@ -156,7 +156,9 @@ def _node_and_patience(parser: ArgumentParser) -> None:
 COMMANDS: tuple[Command, ...] = (
     Command("cluster", "show nodes, shards, their slots, and moves under way", _no_arguments, show),
     Command("move-slot", "move slots to another shard", _slots, move_slot),
-    Command("rebalance", "even out bytes and requests between the shards", _patience, rebalance),
+    Command(
+        "rebalance", "even out bytes, requests and slots between the shards", _patience, rebalance
+    ),
     Command("drain", "empty a node or a shard", _node_and_patience, drain),
     Command("undrain", "let a drained node or shard have slots again", _node, undrain),
 )

@@ -53,6 +53,7 @@ from runtime.placement import (
     PlacementError,
     PlacementTable,
     balanced,
+    evened,
 )
 from runtime.shard import MoveOver, MoveRefused
 from storage.store import Span, StoreError
@@ -119,15 +120,14 @@ class Supervisor:
         await asyncio.to_thread(self._table.change, lambda placement: _with(placement, wanted))
 
     async def rebalance(self) -> None:
-        """Plan moves after which all shards have about the same share of bytes and requests."""
+        """Plan moves after which all shards have about the same share of bytes and requests, and,
+        where slots are empty, of slots.
+        """
         placement = await asyncio.to_thread(self._table.load)
         shards = [number for number, place in enumerate(placement.shards) if not place.draining]
-        plan = balanced(
-            await self._loads(placement),
-            dict(enumerate(placement.owners)),
-            shards,
-            SLOTS_REBALANCED_MAX,
-        )
+        loads, owners = await self._loads(placement), dict(enumerate(placement.owners))
+        plan = balanced(loads, owners, shards, SLOTS_REBALANCED_MAX)
+        plan |= evened(loads, owners | plan, shards)
         await asyncio.to_thread(self._table.change, lambda newest: _with(newest, plan))
 
     async def drain(self, node: str | None = None, shard: int | None = None) -> None:
@@ -419,7 +419,10 @@ def _shards_of(placement: Placement, node: str | None, shard: int | None) -> dic
         if place.node == node or number == shard
     }
     if not given:
-        raise PlacementError("There is no such node or shard.")
+        raise PlacementError(
+            "There is no such node or shard; `mneme admin cluster` lists them, and --shard names a "
+            "shard."
+        )
     return given
 
 

@@ -20,6 +20,7 @@ from runtime.placement.placement import (
     Placement,
     PlacementError,
     balanced,
+    evened,
 )
 from runtime.placement.routing import SlotMap
 from runtime.placement.table import (
@@ -46,5 +47,6 @@ __all__ = [
     "SlotGate",
     "SlotMap",
     "balanced",
+    "evened",
     "version_name",
 ]

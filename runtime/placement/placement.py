@@ -377,3 +377,31 @@ def balanced(
         totals[heaviest] -= loads[slot]
         give(slot, lightest)
     return plan
+
+
+def evened(
+    loaded: Container[int], owners: Mapping[int, int], shards: Iterable[int]
+) -> dict[int, int]:
+    """Which slots without any load should go where, so that shards have about the same number of
+    slots, and with it the same chance of new accounts: slot -> target.
+
+    loaded  the slots that have a load, which stay
+    owners  slot -> its shard now; slots of others than `shards` stay, too
+    """
+    held: dict[int, list[int]] = {shard: [] for shard in shards}
+    for slot, owner in owners.items():
+        if owner in held:
+            held[owner].append(slot)
+    share = sum(map(len, held.values())) // len(held)
+    spare = [
+        slot
+        for slots in held.values()
+        for slot in [slot for slot in slots if slot not in loaded][: max(0, len(slots) - share)]
+    ]
+    plan: dict[int, int] = {}
+    for shard, slots in sorted(held.items(), key=lambda each: len(each[1])):
+        for _ in range(share - len(slots)):
+            if not spare:
+                return plan
+            plan[spare.pop()] = shard
+    return plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +19,7 @@ from runtime.placement import (
     Placement,
     PlacementError,
     balanced,
+    evened,
 )
 from runtime.placement.placement import shard_of_slot
 from runtime.tenancy import normalise_email, slot_of_email
@@ -164,6 +166,20 @@ def test_a_plan_evens_out_and_empties() -> None:
     assert len(balanced(loads, owners, [0, 1], 5)) == 5
     assert balanced({1: 10.0}, {1: 0}, [0, 1], 5) == {}, (
         "one heavy slot gains nothing by going elsewhere"
+    )
+
+
+def test_slots_that_hold_nothing_are_shared_out() -> None:
+    owners, loaded = dict.fromkeys(range(100), 0), set(range(10))
+    plan = evened(loaded, owners, [0, 1, 2])
+    counts = Counter((owners | plan).values())
+    assert sorted(counts.values()) == [33, 33, 34]
+    assert not loaded & plan.keys()
+    assert evened(loaded, owners | plan, [0, 1, 2]) == {}
+    assert evened(set(owners), owners, [0, 1]) == {}, "there is nothing to share"
+    mixed = {slot: slot % 2 for slot in range(10)} | {10: 2, 11: 2}
+    assert set(evened(set(), mixed, [0, 1]).values()) == set(), (
+        "what leaves a shard has its own plan"
     )
 
 
