@@ -26,6 +26,7 @@ Promises
 
 from __future__ import annotations
 
+from plugins.chat.available import MODELS
 from plugins.chat.completion import OPERATIONS
 from plugins.chat.settings import ChatSettings
 from runtime.api.plugin import Plugin
@@ -36,7 +37,7 @@ __all__ = ["plugin"]
 plugin = Plugin(
     name="chat",
     requires=("answers", "collections", "memories", "search"),
-    operations=OPERATIONS,
+    operations=(*OPERATIONS, MODELS),
     extras=(LLM,),
     settings={"chat": ChatSettings},
 )

@@ -35,6 +35,7 @@ PARTS = {
     "billing.tiers": "part 8, tiers",
     "billing.upgrade": "part 4, Usage and billing",
     "chat.completions": "part 4, Chat",
+    "chat.models": "part 4, Chat: what OpenAI's clients ask for first",
     "collections.bulk_delete": "part 4, Collections",
     "collections.create": "part 4, Collections; part 2, Collection",
     "collections.delete": "part 4, Collections; part 2, Collection",

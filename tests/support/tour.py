@@ -346,6 +346,7 @@ def answers(call: Tour) -> None:
         call("search.context", {"query": query, "style": style})
     call("search.context", {"query": "xylophone quasar"})
     call("search.reason", {"query": "xylophone quasar", "search_type": "bm25"})
+    call("chat.models")
     call(
         "chat.completions",
         {

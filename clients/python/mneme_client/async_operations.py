@@ -824,6 +824,16 @@ class AsyncChat:
         )
         return AsyncStream(self._transport, request, EventReader)
 
+    async def models(self, *, timeout: float | None = None) -> models.AvailableModels:
+        """List the models of chats.
+
+        As OpenAI's clients ask for them: `mneme`, the configured one and what
+        `chat.models_allowed` names. None without a configured language model. Needs the
+        scope `read`.
+        """
+        request = Request("GET", "/v1/models", timeout=timeout)
+        return await self._transport.json(request)
+
 
 class AsyncCollections:
     """Operations named `collections.…`."""

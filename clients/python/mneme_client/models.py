@@ -116,6 +116,24 @@ class Audit(TypedDict):
     """Memories no search has returned."""
 
 
+class AvailableModel(TypedDict):
+    id: str
+    """What a request names as its `model`."""
+    object: Literal["model"]
+    """Always `model`."""
+    created: int
+    """Always 0: when it was made is not known here."""
+    owned_by: str
+    """`mneme`, or `llm` for those of the endpoint."""
+
+
+class AvailableModels(TypedDict):
+    object: Literal["list"]
+    """Always `list`."""
+    data: list[AvailableModel]
+    """The model that is asked by default first."""
+
+
 class BatchCreated(TypedDict):
     created: int
     """Items stored."""

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 6cc937dfb9564a8c910d4591f325650efb65ddafa1923efb2894053a4b0ecb02
+// SHA-256 of the document: 0c657aa5e2c251b7528d274411633185b2527611ec8b8f4beb71a91e1747ab00
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -774,6 +774,22 @@ export class Chat {
       keyed: true,
       options,
     }, readEvents<CompletionChunk>);
+
+  /**
+   * List the models of chats
+   *
+   * As OpenAI's clients ask for them: `mneme`, the configured one and what `chat.models_allowed`
+   * names. None without a configured language model. Needs the scope `read`.
+   */
+  readonly models = (
+    options: CallOptions = {},
+  ): Promise<Schemas["AvailableModels"]> =>
+    this.#transport.send({
+      method: "GET",
+      path: "/v1/models",
+      as: "json",
+      options,
+    });
 }
 
 /**

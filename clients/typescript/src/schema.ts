@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 6cc937dfb9564a8c910d4591f325650efb65ddafa1923efb2894053a4b0ecb02
+// SHA-256 of the document: 0c657aa5e2c251b7528d274411633185b2527611ec8b8f4beb71a91e1747ab00
 
 export interface paths {
     "/docs": {
@@ -2010,6 +2010,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the models of chats
+         * @description As OpenAI's clients ask for them: `mneme`, the configured one and what `chat.models_allowed` names. None without a configured language model. Needs the scope `read`.
+         */
+        get: operations["chat.models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/profile": {
         parameters: {
             query?: never;
@@ -2990,6 +3010,28 @@ export interface components {
             stale: components["schemas"]["StaleMemory"][];
             /** @description Memories no search has returned. */
             never_used: number;
+        };
+        AvailableModel: {
+            /** @description What a request names as its `model`. */
+            id: string;
+            /**
+             * @description Always `model`.
+             * @constant
+             */
+            object: "model";
+            /** @description Always 0: when it was made is not known here. */
+            created: number;
+            /** @description `mneme`, or `llm` for those of the endpoint. */
+            owned_by: string;
+        };
+        AvailableModels: {
+            /**
+             * @description Always `list`.
+             * @constant
+             */
+            object: "list";
+            /** @description The model that is asked by default first. */
+            data: components["schemas"]["AvailableModel"][];
         };
         /** @description Up to 100 memories; scope fields here hold for items that have none of their own. */
         Batch: {
@@ -10586,6 +10628,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Memory"];
+                };
+            };
+        };
+    };
+    "chat.models": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters; they come back, or a new one does. */
+                "X-Request-ID"?: components["parameters"]["XRequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AvailableModels"];
                 };
             };
         };

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from openai import OpenAI
 
 from plugins.chat.bounds import credits_for
 from plugins.chat.completion import ChatBody
@@ -52,6 +53,18 @@ def _fresh(endpoint: Upstream) -> None:
     endpoint.go_on.clear()
     endpoint.abandoned.clear()
     endpoint.will(says("Under the blue flowerpot."))
+
+
+def test_the_models_are_listed_as_openais_clients_ask_for_them(
+    service: OverHttp, me: str, endpoint: Upstream
+) -> None:
+    with OpenAI(base_url=f"{service.http.base_url}/v1", api_key=me) as client:
+        offered = [model.id for model in client.models.list()]
+        assert offered == ["mneme", "tiny-1", "tiny-2"]
+        for model in offered:
+            said = client.chat.completions.create(model=model, messages=ASK)
+            assert said.choices[0].message.content == "Under the blue flowerpot."
+    assert len(endpoint.requests) == 3
 
 
 def media(part: Any) -> list[dict[str, Any]]:
