@@ -144,11 +144,7 @@ def check_may_register(ctx: SlotReadContext, body: Registration) -> None:
     if mode == INVITE and not tickets.is_good(ctx, PURPOSE, body.invitation or ""):
         raise _not_invited()
     if mode == MAILED and not was_mailed(ctx, body):
-        raise PermissionDenied(
-            "An account needs an invitation that was mailed to its e-mail address and has not "
-            "expired. Ask for one with POST /v1/auth/invitation-request.",
-            param="invitation",
-        )
+        raise _not_mailed()
 
 
 def was_mailed(ctx: SlotReadContext, body: Registration) -> bool:
@@ -160,10 +156,19 @@ def was_mailed(ctx: SlotReadContext, body: Registration) -> bool:
 def use_up(ctx: SlotWriteContext, body: Registration) -> None:
     """Take the invitation of a registration, where one is needed. Raises PermissionDenied."""
     check_may_register(ctx, body)
-    if ctx.settings.auth.registration != INVITE or body.invitation is None:
+    if body.invitation is None:
         return
     digest = tenants.email_digest(ctx.secrets, body.email)
     tickets.sweep(ctx, INVITATIONS)
+    if was_mailed(ctx, body):
+        mailed = tickets.id_of(body.invitation) or b""
+        is_used = ctx[INVITATIONS].has(mailed)
+        if is_used and tenants.by_email(ctx, body.email) is None:  # the account was erased
+            raise _not_mailed()
+        ctx[INVITATIONS].put((mailed,), InvitationRow(digest, used=True))
+        return
+    if ctx.settings.auth.registration != INVITE:
+        return
     if tickets.slot_of(body.invitation) == ctx.scope.slot:
         ctx[INVITATIONS].delete(_usable(ctx, body.invitation, digest))
         return
@@ -181,6 +186,14 @@ def _usable(ctx: SlotReadContext, invitation: str, digest: bytes) -> bytes:
     if ticket_id is None or row is None or row.email not in (None, digest) or not good:
         raise _not_invited()
     return ticket_id
+
+
+def _not_mailed() -> PermissionDenied:
+    return PermissionDenied(
+        "An account needs an invitation that was mailed to its e-mail address, was not used and "
+        "has not expired. Ask for one with POST /v1/auth/invitation-request.",
+        param="invitation",
+    )
 
 
 def _not_invited() -> PermissionDenied:

@@ -108,6 +108,14 @@ def test_a_used_invitation_makes_no_second_account(service: InProcess, box: Mail
     invitation = box.tickets(email, "/v1/auth/register")[-1]
     assert register(service, email, invitation).status_code == 201
     assert register(service, email, invitation).status_code == 409, "the holder may know"
+    leaver = member(service, box, "gia@example.com").json()["access_token"]
+    used = box.tickets("gia@example.com", "/v1/auth/register")[-1]
+    confirmed = "/v1/account?confirm=erase-account"
+    assert service.request("DELETE", confirmed, who=leaver).status_code == 202
+    service.settle()
+    refused = register(service, "gia@example.com", used)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (403, "invitation")
+    assert member(service, box, "gia@example.com").status_code == 201, "a new one is good"
 
 
 def test_an_invitation_expires(tmp_path: Path, box: Mailbox) -> None:
