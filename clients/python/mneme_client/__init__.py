@@ -9,6 +9,7 @@ from .errors import (
     MnemeError,
     NotGenuine,
     ProcessingFailed,
+    UnreadableAnswer,
 )
 from .history import Entry, History
 from .listing import AsyncListing, Listing, Page
@@ -35,6 +36,7 @@ __all__ = [
     "ProcessingFailed",
     "Retries",
     "Stream",
+    "UnreadableAnswer",
     "errors",
     "models",
     "verify_webhook",

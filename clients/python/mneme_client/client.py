@@ -29,6 +29,7 @@ import httpx
 from .async_operations import AsyncOperations
 from .models import Document, JobView, Memory
 from .operations import Operations
+from .request import header_text
 from .retries import Retries
 from .transport import AsyncTransport, Transport
 from .waiting import address, wait, wait_async
@@ -37,24 +38,40 @@ BASE_URL_VARIABLE, API_KEY_VARIABLE = "MNEME_BASE_URL", "MNEME_API_KEY"
 BASE_URL = "http://127.0.0.1:8000"
 TIMEOUT_SECONDS = 60.0
 DEADLINE_SECONDS = 60.0
+API_PATH = "/v1"
 MEMORIES, JOBS, DOCUMENTS = "/v1/memories/", "/v1/memories/jobs/", "/v1/documents/"
 
 
 def _base_url(given: str | None) -> str:
-    url = given or os.environ.get(BASE_URL_VARIABLE) or BASE_URL
+    """The address as it stands before /v1; one that ends so is taken as well."""
+    url = (os.environ.get(BASE_URL_VARIABLE) or BASE_URL) if given is None else given
+    url = url.strip()
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"{url!r} is no address; it begins with http:// or https://.")
-    return url
+    try:
+        httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"{url!r} is no address: {error}.") from error
+    return url.rstrip("/").removesuffix(API_PATH).rstrip("/")
+
+
+def _key(given: str | None) -> str | None:
+    if given is not None:
+        return header_text("api_key", given)
+    surrounding = os.environ.get(API_KEY_VARIABLE)
+    return header_text(f"${API_KEY_VARIABLE}", surrounding) if surrounding else None
 
 
 class Mneme(Operations):
     """A connection to the service.
 
-    base_url  by default $MNEME_BASE_URL, else http://127.0.0.1:8000
+    base_url  by default $MNEME_BASE_URL, else http://127.0.0.1:8000; with or without /v1
     api_key   an API key or an access token; by default $MNEME_API_KEY. Public operations need none
     timeout   seconds for connecting, and between two pieces of an answer
     retries   how patient it is
     http      an httpx client of your own: proxies, certificates, limits; it stays yours to close
+
+    Raises ValueError for an address that is none, and for a key that no header can hold.
     """
 
     def __init__(
@@ -66,8 +83,9 @@ class Mneme(Operations):
         retries: Retries | None = None,
         http: httpx.Client | None = None,
     ):
-        key = api_key or os.environ.get(API_KEY_VARIABLE)
-        self.transport = Transport(_base_url(base_url), key, timeout, retries or Retries(), http)
+        self.transport = Transport(
+            _base_url(base_url), _key(api_key), timeout, retries or Retries(), http
+        )
         super().__init__(self.transport)
 
     def __enter__(self) -> Mneme:
@@ -124,9 +142,8 @@ class AsyncMneme(AsyncOperations):
         retries: Retries | None = None,
         http: httpx.AsyncClient | None = None,
     ):
-        key = api_key or os.environ.get(API_KEY_VARIABLE)
         self.transport = AsyncTransport(
-            _base_url(base_url), key, timeout, retries or Retries(), http
+            _base_url(base_url), _key(api_key), timeout, retries or Retries(), http
         )
         super().__init__(self.transport)
 

@@ -4,6 +4,7 @@ MnemeError
 ├── ConnectionFailed           no answer, or half of one
 ├── DeadlineExceeded           something did not become ready in time
 ├── ProcessingFailed           something became `failed` instead of ready
+├── UnreadableAnswer           a success, but not as this service answers
 ├── NotGenuine                 a webhook request whose signature does not hold
 └── ApiError                   the service answered, and not with a success
     ├── BadRequest             400 invalid_request
@@ -37,7 +38,6 @@ MnemeError
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from time import time
@@ -79,6 +79,12 @@ class ProcessingFailed(MnemeError):
     def __init__(self, message: str, last: Mapping[str, Any]):
         super().__init__(message)
         self.last = last
+
+
+class UnreadableAnswer(MnemeError):
+    """Something answered with a success, and not as this service does: at the address is another
+    server, or something in between speaks for it. What the request asked for may have happened.
+    """
 
 
 class NotGenuine(MnemeError):
@@ -311,8 +317,7 @@ def of_body(status: int, body: Any, headers: Mapping[str, str]) -> ApiError:
         said = {}
     code = said.get("code")
     return kind_of(status, code)(
-        said.get("message")
-        or f"The answer was {status} {httpx.codes.get_reason_phrase(status)}".strip() + ".",
+        said.get("message") or _own_words(status, headers.get("location")),
         status=status,
         code=code,
         type=said.get("type"),
@@ -324,12 +329,16 @@ def of_body(status: int, body: Any, headers: Mapping[str, str]) -> ApiError:
     )
 
 
-def of_event(data: str) -> ApiError | None:
+def _own_words(status: int, location: str | None) -> str:
+    answered = f"The answer was {status} {httpx.codes.get_reason_phrase(status)}".strip()
+    if not 300 <= status < 400 or not location:
+        return f"{answered}."
+    elsewhere = location.partition("?")[0]
+    return f"{answered}: what is asked for lies at {elsewhere}, so that base_url must be corrected."
+
+
+def of_event(body: Any) -> ApiError | None:
     """The error that an event of a stream reports, or None."""
-    try:
-        body = json.loads(data)
-    except ValueError:
-        return None
     said = body.get("error") if isinstance(body, dict) else None
     if not said:
         return None

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from typing import Generic, TypedDict, TypeVar, cast
+from typing import Any, Generic, TypedDict, TypeVar, cast
 
 from .request import Request
-from .transport import AsyncTransport, Transport
+from .transport import AsyncTransport, Transport, unreadable
 
 T = TypeVar("T")
 
@@ -31,6 +31,13 @@ class Page(TypedDict, Generic[T]):
     has_more: bool
     total_count: int
     """How many items the whole list has."""
+
+
+def page_of(request: Request, answer: Any) -> Page[Any]:
+    """An answer as a page. Raises UnreadableAnswer where it is none."""
+    if not Page.__required_keys__ <= answer.keys():
+        raise unreadable(request, "no page of a list")
+    return cast(Page[Any], answer)
 
 
 def after(request: Request, page: Page[T]) -> Request | None:
@@ -55,13 +62,13 @@ class Listing(Generic[T]):
 
     def page(self) -> Page[T]:
         """The first page, or the one at `cursor`."""
-        return cast(Page[T], self._transport.json(self._request))
+        return page_of(self._request, self._transport.json(self._request))
 
     def pages(self) -> Iterator[Page[T]]:
         """Page by page, to the end."""
         request: Request | None = self._request
         while request is not None:
-            page = cast(Page[T], self._transport.json(request))
+            page: Page[T] = page_of(request, self._transport.json(request))
             yield page
             request = after(request, page)
 
@@ -79,12 +86,12 @@ class AsyncListing(Generic[T]):
 
     async def page(self) -> Page[T]:
         """The first page, or the one at `cursor`."""
-        return cast(Page[T], await self._transport.json(self._request))
+        return page_of(self._request, await self._transport.json(self._request))
 
     async def pages(self) -> AsyncIterator[Page[T]]:
         """Page by page, to the end."""
         request: Request | None = self._request
         while request is not None:
-            page = cast(Page[T], await self._transport.json(request))
+            page: Page[T] = page_of(request, await self._transport.json(request))
             yield page
             request = after(request, page)

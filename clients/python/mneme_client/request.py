@@ -6,14 +6,17 @@ import io
 import json
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
-FileContent = str | os.PathLike[str] | bytes | IO[bytes]
+Readable = str | os.PathLike[str] | bytes | IO[bytes]
+FileContent = Readable | bytearray | memoryview
+# What a header's value may hold: visible ASCII, and spaces inside.
+HEADER_CHARS = frozenset(map(chr, range(0x20, 0x7F)))
 
 
 class Unset:
@@ -38,7 +41,7 @@ class Upload:
     content  a path, the bytes themselves, or a binary stream, which is read from where it stands
     """
 
-    content: FileContent
+    content: Readable
     filename: str
     form: Mapping[str, str]
     start: int | None = None
@@ -48,6 +51,8 @@ class Upload:
         """`filename` is taken from the path or the stream where it is None. Sequences are joined by
         commas, mappings become JSON.
         """
+        if isinstance(content, (bytearray, memoryview)):
+            content = bytes(content)
         name = (
             content if isinstance(content, (str, os.PathLike)) else getattr(content, "name", None)
         )
@@ -154,42 +159,74 @@ class Request:
         return made
 
     def content(self) -> bytes | None:
+        """The body as JSON. Raises TypeError and ValueError, which name the field."""
         if self.body is None:
             return None
-        return json.dumps(
-            self.body, default=_encoded, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        ).encode()
+        try:
+            return _json(self.body)
+        except (TypeError, ValueError) as error:
+            raise _misfit(self.body, error) from error
 
     def parameters(self) -> list[tuple[str, str]]:
         """The query; a sequence is a repeated parameter."""
         found: list[tuple[str, str]] = []
         for name, value in self.query.items():
+            if value == "":  # which would be as good as not given
+                raise ValueError(f"{name} is an empty text; leave it out, or say which.")
             values = (
                 value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
             )
-            found += [(name, _query_text(item)) for item in values]
+            try:
+                found += [(name, _query_text(item)) for item in values]
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from error
         return found
 
 
 def given(**fields: Any) -> dict[str, Any]:
     """The arguments that were given: neither None nor UNSET. A trailing underscore keeps a name
-    from being a keyword.
+    from being a keyword. Raises ValueError for an empty id.
     """
-    return {
-        name.rstrip("_"): value
-        for name, value in fields.items()
-        if value is not None and value is not UNSET
-    }
+    return {name: value for name, value in changed(**fields).items() if value is not None}
 
 
 def changed(**fields: Any) -> dict[str, Any]:
     """The same where None clears a field: all but UNSET."""
-    return {name.rstrip("_"): value for name, value in fields.items() if value is not UNSET}
+    return {
+        name.rstrip("_"): named(name, value) for name, value in fields.items() if value is not UNSET
+    }
 
 
-def keyed(idempotency_key: str | None) -> str:
-    """The caller's Idempotency-Key, or a new one."""
-    return uuid.uuid4().hex if idempotency_key is None else idempotency_key
+def named(name: str, value: Any) -> Any:
+    """The value of an argument; a UUID as its text, for an id. Raises ValueError for an id that is
+    an empty text: whoever takes it for "nobody" would be given everybody's.
+    """
+    if not name.endswith("_id"):
+        return value
+    if isinstance(value, str) and not value.strip():
+        raise ValueError(f"{name} is an empty text; leave it out, or say which.")
+    return str(value) if isinstance(value, uuid.UUID) else value
+
+
+def keyed(idempotency_key: str | uuid.UUID | None) -> str:
+    """The caller's Idempotency-Key, or a new one. Raises ValueError for one that no header can
+    hold.
+    """
+    if idempotency_key is None:
+        return uuid.uuid4().hex
+    return header_text("idempotency_key", str(idempotency_key))
+
+
+def header_text(name: str, value: str) -> str:
+    """A text as a header can hold it: without the white space around it. Raises ValueError, which
+    does not repeat the text, for an empty one and for one with other characters.
+    """
+    text = value.strip()
+    if not text:
+        raise ValueError(f"{name} is an empty text.")
+    if not HEADER_CHARS.issuperset(text):
+        raise ValueError(f"{name} holds a character that a header cannot have: no visible ASCII.")
+    return text
 
 
 def etag(version: int | str | None) -> str | None:
@@ -197,13 +234,15 @@ def etag(version: int | str | None) -> str | None:
     return f'"{version}"' if isinstance(version, int) else version
 
 
-def segment(value: str) -> str:
-    """A path parameter as it stands in the path. Raises ValueError for what would be another
-    path.
+def segment(value: str | uuid.UUID) -> str:
+    """A path parameter as it stands in the path. Raises ValueError for what would be another path,
+    TypeError for what is no text.
     """
+    if not isinstance(value, (str, uuid.UUID)):
+        raise TypeError(f"An id is a text, and not {type(value).__name__}.")
     if value in ("", ".", ".."):
         raise ValueError(f"{value!r} names nothing.")
-    return quote(value, safe="")
+    return quote(str(value), safe="")
 
 
 def iso(moment: datetime) -> str:
@@ -213,6 +252,29 @@ def iso(moment: datetime) -> str:
     if moment.tzinfo is None:
         raise ValueError("A datetime needs a time zone, such as datetime.now(timezone.utc).")
     return moment.isoformat()
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(
+        value, default=_encoded, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    ).encode()
+
+
+def _misfit(value: Any, error: Exception, path: str = "") -> TypeError | ValueError:
+    """The error of a value that does not become JSON, with the path to what in it does not."""
+    inside: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping):
+        inside = value.items()
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        inside = enumerate(value)
+    for name, inner in inside:
+        try:
+            _json(inner)
+        except (TypeError, ValueError) as own:
+            return _misfit(inner, own, f"{path}.{name}" if path else str(name))
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    said = "a text with half of a character" if isinstance(error, UnicodeError) else str(error)
+    return kind(f"{path}: {said}" if path else said)
 
 
 def _encoded(value: Any) -> Any:

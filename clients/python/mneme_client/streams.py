@@ -1,8 +1,8 @@
 """Answers that come piece by piece: events of a completion, lines of an export.
 
-A stream begins when it is iterated over, and can be read once. Left early, it is closed at the end
-of its `with` block; a loop that reads it to its end needs none. Until the first byte a failed call
-is repeated like any other, after that it is not.
+A stream begins when it is iterated over, and can be read once; a second time is a RuntimeError.
+Left early, it is closed at the end of its `with` block; a loop that reads it to its end needs none.
+Until the first byte a failed call is repeated like any other, after that it is not.
 
 Lines end at a line feed and nowhere else: JSON may hold any other separator of lines as a
 character.
@@ -17,9 +17,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import httpx
 
-from .errors import ConnectionFailed, of_event
+from .errors import ConnectionFailed, MnemeError, of_event
 from .request import Request
-from .transport import FAILURES, AsyncTransport, Transport, connection_failed
+from .transport import FAILURES, AsyncTransport, Transport, connection_failed, unreadable
 
 T = TypeVar("T")
 END_OF_EVENTS = "[DONE]"
@@ -28,17 +28,23 @@ END_OF_EVENTS = "[DONE]"
 class Reader(Protocol):
     """Turns bytes, in whatever pieces they come, into items."""
 
+    media_type: str
+
     def feed(self, piece: bytes) -> list[Any]:
         """The items that this piece completes."""
+        ...
 
     def end(self) -> list[Any]:
         """What is left when the bytes have ended. Raises ConnectionFailed where they ended too
         early.
         """
+        ...
 
 
 class LineReader:
     """Lines of JSON."""
+
+    media_type = "application/x-ndjson"
 
     def __init__(self) -> None:
         self._rest = b""
@@ -55,6 +61,8 @@ class EventReader:
     """Server-sent events whose data is JSON, up to `[DONE]`. An event that reports an error is
     raised.
     """
+
+    media_type = "text/event-stream"
 
     def __init__(self) -> None:
         self._rest = b""
@@ -75,9 +83,10 @@ class EventReader:
         if data == END_OF_EVENTS:
             self._done = True
             return []
-        if (error := of_event(data)) is not None:
+        event = json.loads(data)
+        if (error := of_event(event)) is not None:
             raise error
-        return [json.loads(data)]
+        return [event]
 
     def end(self) -> list[Any]:
         if not self._done:
@@ -85,11 +94,48 @@ class EventReader:
         return []
 
 
+class _Reading:
+    """One reading of a streamed answer, with all its failures as the package's own."""
+
+    def __init__(self, request: Request, reader: Callable[[], Reader]):
+        self._request, self._make = request, reader
+        self._reader: Reader | None = None
+
+    def begin(self) -> Request:
+        """What to send. Raises RuntimeError the second time: it would be another call."""
+        if self._reader is not None:
+            raise RuntimeError("A stream can be read once; call the operation again.")
+        self._reader = self._make()
+        return self._request
+
+    def items(self, response: httpx.Response, piece: bytes | None) -> list[Any]:
+        """What the next piece completes, or what is left when it is None. Raises UnreadableAnswer,
+        ConnectionFailed, and the error that an event reports.
+        """
+        assert self._reader is not None, "it has begun"
+        kind = response.headers.get("content-type", "").partition(";")[0].strip()
+        if kind != self._reader.media_type:
+            raise unreadable(self._request, f"{kind or 'no media type'} instead of a stream")
+        try:
+            found = self._reader.end() if piece is None else self._reader.feed(piece)
+        except ValueError as error:
+            raise unreadable(self._request, "a piece of it is no JSON") from error
+        if not all(isinstance(item, dict) for item in found):
+            raise unreadable(self._request, "a piece of it is no JSON object")
+        return found
+
+    def failure(self, error: Exception) -> MnemeError:
+        """What httpx says, as the package's own."""
+        if isinstance(error, httpx.DecodingError):
+            return unreadable(self._request, "not compressed as it says")
+        return connection_failed(self._request, error)
+
+
 class Stream(Generic[T]):
     """The items of a streamed answer."""
 
     def __init__(self, transport: Transport, request: Request, reader: Callable[[], Reader]):
-        self._transport, self._request, self._reader = transport, request, reader
+        self._transport, self._reading = transport, _Reading(request, reader)
         self._response: httpx.Response | None = None
 
     def __enter__(self) -> Stream[T]:
@@ -109,14 +155,14 @@ class Stream(Generic[T]):
             self._response.close()
 
     def __iter__(self) -> Iterator[T]:
-        reader = self._reader()
-        self._response = self._transport.send(self._request, stream=True)
+        reading = self._reading
+        response = self._response = self._transport.send(reading.begin(), stream=True)
         try:
-            for piece in self._response.iter_bytes():
-                yield from reader.feed(piece)
-            yield from reader.end()
-        except FAILURES as error:
-            raise connection_failed(self._request, error) from error
+            for piece in response.iter_bytes():
+                yield from reading.items(response, piece)
+            yield from reading.items(response, None)
+        except (*FAILURES, httpx.DecodingError) as error:
+            raise reading.failure(error) from error
         finally:
             self.close()
 
@@ -125,7 +171,7 @@ class AsyncStream(Generic[T]):
     """The items of a streamed answer, for `async for`."""
 
     def __init__(self, transport: AsyncTransport, request: Request, reader: Callable[[], Reader]):
-        self._transport, self._request, self._reader = transport, request, reader
+        self._transport, self._reading = transport, _Reading(request, reader)
         self._response: httpx.Response | None = None
 
     async def __aenter__(self) -> AsyncStream[T]:
@@ -145,15 +191,15 @@ class AsyncStream(Generic[T]):
             await self._response.aclose()
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        reader = self._reader()
-        self._response = await self._transport.send(self._request, stream=True)
+        reading = self._reading
+        response = self._response = await self._transport.send(reading.begin(), stream=True)
         try:
-            async for piece in self._response.aiter_bytes():
-                for item in reader.feed(piece):
+            async for piece in response.aiter_bytes():
+                for item in reading.items(response, piece):
                     yield item
-            for item in reader.end():
+            for item in reading.items(response, None):
                 yield item
-        except FAILURES as error:
-            raise connection_failed(self._request, error) from error
+        except (*FAILURES, httpx.DecodingError) as error:
+            raise reading.failure(error) from error
         finally:
             await self.close()

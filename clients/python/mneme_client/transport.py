@@ -8,6 +8,7 @@ differs. Nothing here knows an operation.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from .errors import ConnectionFailed, MnemeError, of_response
+from .errors import ConnectionFailed, MnemeError, UnreadableAnswer, of_response
 from .request import Request, Upload
 from .retries import Retries
 
@@ -28,7 +29,7 @@ class _Base:
     """What both transports know: where to, as whom, how patiently."""
 
     def __init__(self, base_url: str, api_key: str | None, timeout: float, retries: Retries):
-        self.base_url = base_url.rstrip("/")
+        self.base_url = base_url
         self.timeout = timeout
         self.retries = retries
         self._headers = {"User-Agent": USER_AGENT} | (
@@ -68,6 +69,33 @@ def connection_failed(request: Request, error: Exception) -> ConnectionFailed:
     )
 
 
+def unreadable(request: Request, why: str) -> UnreadableAnswer:
+    """The error of a success that does not come from this service."""
+    return UnreadableAnswer(
+        f"{request.method} {request.path} was answered, but not as this service does ({why}): is "
+        "base_url right?"
+    )
+
+
+def object_of(request: Request, content: bytes) -> Any:
+    """The JSON object that an answer is. Raises UnreadableAnswer."""
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        raise unreadable(request, "no JSON") from error
+    if not isinstance(found, dict):
+        raise unreadable(request, "no JSON object")
+    return found
+
+
+def text_of(request: Request, content: bytes) -> str:
+    """The text that an answer is. Raises UnreadableAnswer."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise unreadable(request, "no UTF-8") from error
+
+
 class Transport(_Base):
     """Calls that block."""
 
@@ -88,10 +116,10 @@ class Transport(_Base):
             self._http.close()
 
     def json(self, request: Request) -> Any:
-        return self.send(request).json()
+        return object_of(request, self.send(request).content)
 
     def text(self, request: Request) -> str:
-        return self.send(request).content.decode()
+        return text_of(request, self.send(request).content)
 
     def content(self, request: Request) -> bytes:
         return self.send(request).content
@@ -100,8 +128,8 @@ class Transport(_Base):
         self.send(request)
 
     def send(self, request: Request, *, stream: bool = False) -> httpx.Response:
-        """A success, read to its end unless it is a stream. Raises ApiError and
-        ConnectionFailed.
+        """A success, read to its end unless it is a stream. Raises ApiError, ConnectionFailed and
+        UnreadableAnswer.
         """
         attempt, until = 0, self._until(request)
         while True:
@@ -116,13 +144,17 @@ class Transport(_Base):
         with form_of(request.upload) as form:
             try:
                 response = self._http.send(
-                    self._http.build_request(**self._arguments(request), **form), stream=stream
+                    self._http.build_request(**self._arguments(request), **form),
+                    stream=stream,
+                    follow_redirects=False,
                 )
                 if response.is_success:
                     return response
                 response.read()
             except FAILURES as error:
                 raise connection_failed(request, error) from error
+            except httpx.DecodingError as error:
+                raise unreadable(request, "not compressed as it says") from error
         response.close()
         raise of_response(response)
 
@@ -147,10 +179,10 @@ class AsyncTransport(_Base):
             await self._http.aclose()
 
     async def json(self, request: Request) -> Any:
-        return (await self.send(request)).json()
+        return object_of(request, (await self.send(request)).content)
 
     async def text(self, request: Request) -> str:
-        return (await self.send(request)).content.decode()
+        return text_of(request, (await self.send(request)).content)
 
     async def content(self, request: Request) -> bytes:
         return (await self.send(request)).content
@@ -159,8 +191,8 @@ class AsyncTransport(_Base):
         await self.send(request)
 
     async def send(self, request: Request, *, stream: bool = False) -> httpx.Response:
-        """A success, read to its end unless it is a stream. Raises ApiError and
-        ConnectionFailed.
+        """A success, read to its end unless it is a stream. Raises ApiError, ConnectionFailed and
+        UnreadableAnswer.
         """
         attempt, until = 0, self._until(request)
         while True:
@@ -175,13 +207,17 @@ class AsyncTransport(_Base):
         with form_of(request.upload) as form:
             try:
                 response = await self._http.send(
-                    self._http.build_request(**self._arguments(request), **form), stream=stream
+                    self._http.build_request(**self._arguments(request), **form),
+                    stream=stream,
+                    follow_redirects=False,
                 )
                 if response.is_success:
                     return response
                 await response.aread()
             except FAILURES as error:
                 raise connection_failed(request, error) from error
+            except httpx.DecodingError as error:
+                raise unreadable(request, "not compressed as it says") from error
         await response.aclose()
         raise of_response(response)
 
