@@ -88,6 +88,114 @@ def test_histories_are_apart(client: Mneme, history: History) -> None:
     assert contents(History(client, name, user_id="ada")) == ["a"]
 
 
+def test_a_history_of_nobody_is_one_of_its_own(client: Mneme) -> None:
+    """As is that of no agent, whatever is done to it."""
+    name = uuid.uuid4().hex
+    ada, agent = History(client, name, user_id="ada"), History(client, name, agent_id="a1")
+    nobody, both = History(client, name), History(client, name, user_id="ada", agent_id="a1")
+    for history, text in ((nobody, "n"), (ada, "a"), (agent, "g"), (both, "b")):
+        history.add(said(text))
+    for history, text in ((nobody, "n"), (ada, "a"), (agent, "g"), (both, "b")):
+        assert contents(history) == contents(history, 1) == [text]
+    assert nobody.pop() == {"role": "user", "content": "n"} and nobody.pop() is None
+    nobody.add(said("n"))
+    nobody.clear()
+    ada.clear()
+    assert contents(nobody) == contents(ada) == []
+    assert contents(agent) == ["g"] and contents(both) == ["b"]
+
+
+def test_a_history_of_no_collection_is_the_default_one_s(client: Mneme) -> None:
+    name = uuid.uuid4().hex
+    other = client.collections.create(name=name)["id"]
+    here, there = History(client, name), History(client, name, collection_id=other)
+    there.add(said("b"))
+    assert here.items() == [] and here.pop() is None
+    here.clear()
+    assert contents(there) == ["b"]
+
+
+def test_what_an_older_version_kept_is_read_popped_and_cleared(client: Mneme) -> None:
+    name = uuid.uuid4().hex
+    where: Any = {"session_id": name, "tags": ["history"]}
+    kept: list[Any] = [{"item": {"n": 1}}, {"item": {}}]
+    kept += [{"part": 0, "parts": 2}, {"part": 1, "parts": 2}]
+    texts = ["one", "{}", '{"n": ', "3}"]
+    client.memories.create_batch(
+        [
+            {"content": text, "metadata": {"history": told}, **where}
+            for text, told in zip(texts, kept, strict=True)
+        ]
+    )
+    history = History(client, name)
+    history.add([Entry({"n": 4})])
+    assert history.items() == [{"n": 1}, {}, {"n": 3}, {"n": 4}]
+    assert [history.pop(), history.pop()] == [{"n": 4}, {"n": 3}]
+    history.clear()
+    assert history.items() == []
+
+
+def test_memories_of_others_with_its_tag_are_no_part_of_it(client: Mneme) -> None:
+    name = uuid.uuid4().hex
+    foreign: Any = [
+        {"content": f"my history lesson {number}", "tags": ["history"], "metadata": metadata}
+        for number, metadata in enumerate(
+            ({}, {"history": "old"}, {"history": {"item": "x"}}, {"history": {"part": 0}})
+        )
+    ]
+    client.memories.create_batch([{**memory, "session_id": name} for memory in foreign])
+    history = History(client, name)
+    history.add(said("a", "b"))
+    assert contents(history) == ["a", "b"] and contents(history, 1) == ["b"]
+    assert history.pop() == {"role": "user", "content": "b"}
+    history.clear()
+    assert history.items() == [] and history.pop() is None
+    left = {memory["content"] for memory in client.memories.list(session_id=name)}
+    assert left == {memory["content"] for memory in foreign}
+
+
+def test_a_part_of_white_space_a_deep_object_and_a_large_number_come_back(
+    history: History,
+) -> None:
+    deep: dict[str, Any] = {}
+    inner = deep
+    for _ in range(200):
+        inner["a"] = inner = {}
+    items = [{"x": "x" * 89_000 + " " * 200_000 + "|y"}, deep, {"n": 2**200, "m": [-(2**64)]}]
+    items += [{"n": [2**63 - 1, -(2**63)]}, {"x": "\r\n\t \x00\ufeff\u2028" * 20_000}]
+    history.add(Entry(item) for item in items)
+    assert history.items() == items
+    assert history.pop() == items[-1]
+
+
+def test_an_object_of_which_a_part_was_deleted_is_passed_over(client: Mneme) -> None:
+    name = uuid.uuid4().hex
+    history = History(client, name)
+    history.add([*said("a"), Entry({"x": "y" * 200_000}), *said("b"), Entry({"z": "y" * 200_000})])
+    for number in (0, 2):
+        memory = next(
+            memory
+            for memory in client.memories.list(session_id=name)
+            if memory["metadata"]["history"].get("part") == number
+        )
+        client.memories.delete(memory["id"])
+    assert [sorted(item) for item in history.items()] == [
+        ["content", "role"],
+        ["x"],
+        ["content", "role"],
+    ]
+
+
+def test_an_id_that_is_an_empty_text_is_refused(client: Mneme) -> None:
+    for empty in ("", " "):
+        with pytest.raises(ValueError, match="user_id is an empty text"):
+            History(client, "monday", user_id=empty)
+        with pytest.raises(ValueError, match="session_id is an empty text"):
+            History(client, empty)
+    with pytest.raises(ValueError, match="0 or more"):
+        History(client, "monday").items(-1)
+
+
 def test_searches_find_what_was_said(client: Mneme) -> None:
     user = uuid.uuid4().hex
     History(client, "monday", user_id=user).add(said("I am allergic to peanuts."))
