@@ -114,8 +114,8 @@ class _Reading:
         """
         assert self._reader is not None, "it has begun"
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
-        if kind != self._reader.media_type:
-            raise unreadable(self._request, f"{kind or 'no media type'} instead of a stream")
+        if kind and kind != self._reader.media_type:
+            raise unreadable(self._request, f"{kind} instead of a stream")
         try:
             found = self._reader.end() if piece is None else self._reader.feed(piece)
         except ValueError as error:

@@ -6,7 +6,7 @@
 import { Operations } from "./operations.js";
 import { RETRIES, type Retries } from "./retries.js";
 import type { Schemas } from "./shapes.js";
-import { Transport } from "./transport.js";
+import { headerText, Transport } from "./transport.js";
 import { waitFor, type Awaited, type WaitOptions } from "./waiting.js";
 
 const BASE_URL = "http://127.0.0.1:8000";
@@ -14,9 +14,12 @@ const TIMEOUT_MS = 60_000;
 
 /** Where the service is, who calls, and how patiently. */
 export interface MnemeOptions {
-  /** By default $MNEME_BASE_URL, else http://127.0.0.1:8000. */
+  /** By default $MNEME_BASE_URL, else http://127.0.0.1:8000; with or without /v1. */
   baseUrl?: string;
-  /** An API key or an access token; by default $MNEME_API_KEY. Public operations need none. */
+  /**
+   * An API key or an access token; by default $MNEME_API_KEY. Public operations need none: an empty
+   * text stands for that.
+   */
   apiKey?: string;
   /** Milliseconds for the beginning of an answer, and between two pieces of it; 60,000. */
   timeoutMs?: number;
@@ -30,15 +33,11 @@ export interface MnemeOptions {
 export class Mneme extends Operations {
   readonly #transport: Transport;
 
-  /** Throws TypeError where `baseUrl` is no address. */
+  /** Throws TypeError where `baseUrl` is no address, and for a key that no header can hold. */
   constructor(options: MnemeOptions = {}) {
-    const baseUrl = options.baseUrl ?? (fromEnvironment("MNEME_BASE_URL") || BASE_URL);
-    if (!/^https?:\/\//.test(baseUrl)) {
-      throw new TypeError(`${baseUrl} is no address; it begins with http:// or https://.`);
-    }
     const transport = new Transport(
-      baseUrl,
-      options.apiKey ?? fromEnvironment("MNEME_API_KEY"),
+      addressOf(options.baseUrl ?? (fromEnvironment("MNEME_BASE_URL") || BASE_URL)),
+      keyOf(options.apiKey),
       options.timeoutMs ?? TIMEOUT_MS,
       { ...RETRIES, ...options.retries },
       options.fetch ?? ((input, init) => fetch(input, init)),
@@ -64,6 +63,24 @@ export class Mneme extends Operations {
   waitDocument(document: Awaited, options?: WaitOptions): Promise<Schemas["Document"]> {
     return waitFor(this.#transport, document, "/v1/documents/{id}", options);
   }
+}
+
+/** The address as it stands before /v1; one that ends so is taken as well. */
+function addressOf(given: string): string {
+  const url = given.trim();
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new TypeError(`${url} is no address; it begins with http:// or https://.`);
+  }
+  return url.replace(/\/+$/, "").replace(/\/v1$/, "").replace(/\/+$/, "");
+}
+
+/** The key, which may be in the surroundings; an empty text stands for none. */
+function keyOf(given: string | undefined): string | undefined {
+  if (given !== undefined) {
+    return given ? headerText("apiKey", given) : undefined;
+  }
+  const surrounding = fromEnvironment("MNEME_API_KEY");
+  return surrounding ? headerText("$MNEME_API_KEY", surrounding) : undefined;
 }
 
 /** A variable of the process, where there is a process. */

@@ -6,6 +6,7 @@
  *     ├── ConnectionFailed   no answer, or half of one, or none in time
  *     ├── DeadlineExceeded   something did not become ready in time
  *     ├── ProcessingFailed   something became `failed` instead of ready
+ *     ├── UnreadableAnswer   a success, but not as this service answers
  *     └── NotGenuine         a webhook request whose signature does not hold
  */
 import type { components } from "./schema.js";
@@ -100,6 +101,19 @@ export class ProcessingFailed extends MnemeError {
   }
 }
 
+/**
+ * Something answered with a success, and not as this service does: at the address is another
+ * server, or something in between speaks for it. What the request asked for may have happened.
+ */
+export class UnreadableAnswer extends MnemeError {
+  override name = "UnreadableAnswer";
+
+  constructor(call: { method: string; path: string }, why: string, options?: ErrorOptions) {
+    const answered = `${call.method} ${call.path} was answered, but not as this service does`;
+    super(`${answered} (${why}): is baseUrl right?`, options);
+  }
+}
+
 /** A webhook request that was not signed with this secret, or too long ago; see `message`. */
 export class NotGenuine extends MnemeError {
   override name = "NotGenuine";
@@ -122,7 +136,8 @@ export function errorOf(status: number, body: unknown, headers: Headers): ApiErr
   } else if (isObject(body) && isObject(body["error"])) {
     said = body["error"];
   }
-  return new ApiError((said["message"] as string | undefined) || `The answer was ${status}.`, {
+  const message = said["message"] as string | undefined;
+  return new ApiError(message || ownWords(status, headers.get("location")), {
     status,
     code: (said["code"] as ErrorCode | null) ?? undefined,
     type: (said["type"] as string | null) ?? undefined,
@@ -132,6 +147,14 @@ export function errorOf(status: number, body: unknown, headers: Headers): ApiErr
     retryAfterMs: retryAfterMs(headers.get("retry-after"), Date.now()),
     body: isObject(body) ? body : undefined,
   });
+}
+
+function ownWords(status: number, location: string | null): string {
+  if (status < 300 || status > 399 || !location) {
+    return `The answer was ${status}.`;
+  }
+  const elsewhere = location.split("?")[0];
+  return `The answer was ${status}: what is asked for lies at ${elsewhere}, so that baseUrl must be corrected.`;
 }
 
 /** The error that an event of a stream reports; undefined where it reports none. */

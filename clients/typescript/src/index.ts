@@ -7,6 +7,7 @@ export {
   MnemeError,
   NotGenuine,
   ProcessingFailed,
+  UnreadableAnswer,
   type ApiErrorParts,
   type ErrorCode,
   type Finding,

@@ -8,6 +8,7 @@
  *     for await (const memory of client.memories.list({ user_id: "ada" })) …
  *     const newest = (await client.memories.list({ limit: 10 }).page()).items;
  */
+import { UnreadableAnswer } from "./errors.js";
 import type { Call, Transport } from "./transport.js";
 
 /** One page of a list. */
@@ -38,7 +39,7 @@ export class Listing<T> implements AsyncIterable<T> {
 
   /** The first page, or the one at `cursor`. */
   page(): Promise<Page<T>> {
-    return this.#transport.send<Page<T>>(this.#call);
+    return this.#send(this.#call);
   }
 
   /** Page by page, to the end. */
@@ -47,8 +48,16 @@ export class Listing<T> implements AsyncIterable<T> {
     yield page;
     while (page.has_more && page.next_cursor) {
       const query = { ...this.#call.query, cursor: page.next_cursor };
-      page = await this.#transport.send<Page<T>>({ ...this.#call, query });
+      page = await this.#send({ ...this.#call, query });
       yield page;
     }
+  }
+
+  async #send(call: Call): Promise<Page<T>> {
+    const page = await this.#transport.send<Page<T>>(call);
+    if (!Array.isArray(page.items)) {
+      throw new UnreadableAnswer(call, "no page of a list");
+    }
+    return page;
   }
 }

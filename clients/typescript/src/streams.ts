@@ -1,15 +1,15 @@
 /**
  * Answers that come piece by piece: events of a completion, lines of an export.
  *
- * A stream begins when it is iterated over, and can be read once. A loop that is left early closes
- * it, and the service stops its work. Until the first byte a failed call is repeated like any
+ * A stream begins when it is iterated over, and can be read once; a second time is a TypeError. A
+ * loop that is left early closes it, and the service stops its work. Until the first byte a failed call is repeated like any
  * other, after that it is not.
  *
  * Lines end at a line feed and nowhere else: JSON may hold any other separator of lines as a
  * character.
  */
-import { ConnectionFailed, errorOfEvent } from "./errors.js";
-import type { Call, Transport } from "./transport.js";
+import { ConnectionFailed, errorOfEvent, UnreadableAnswer } from "./errors.js";
+import { isObject, type Call, type Transport } from "./transport.js";
 
 const END_OF_EVENTS = "[DONE]";
 
@@ -21,6 +21,7 @@ export class Stream<T> implements AsyncIterable<T> {
   readonly #transport: Transport;
   readonly #call: Call;
   readonly #read: Read<T>;
+  #begun = false;
 
   constructor(transport: Transport, call: Call, read: Read<T>) {
     this.#transport = transport;
@@ -29,8 +30,19 @@ export class Stream<T> implements AsyncIterable<T> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    if (this.#begun) {
+      throw new TypeError("A stream can be read once; call the operation again.");
+    }
+    this.#begun = true;
     const body = await this.#transport.send<ReadableStream<Uint8Array>>(this.#call);
-    yield* this.#read(linesOf(body));
+    try {
+      yield* this.#read(linesOf(body));
+    } catch (error) {
+      if (error instanceof NoObject) {
+        throw new UnreadableAnswer(this.#call, "a piece of it is no JSON object", { cause: error });
+      }
+      throw error;
+    }
   }
 }
 
@@ -56,11 +68,26 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string
   }
 }
 
+class NoObject extends Error {}
+
+function parsed(text: string): object {
+  let found: unknown;
+  try {
+    found = JSON.parse(text);
+  } catch (error) {
+    throw new NoObject(undefined, { cause: error });
+  }
+  if (!isObject(found)) {
+    throw new NoObject();
+  }
+  return found;
+}
+
 /** Lines of JSON. */
 export async function* readLines<T>(lines: AsyncIterable<string>): AsyncGenerator<T> {
   for await (const line of lines) {
     if (line.trim()) {
-      yield JSON.parse(line) as T;
+      yield parsed(line) as T;
     }
   }
 }
@@ -78,7 +105,7 @@ export async function* readEvents<T>(lines: AsyncIterable<string>): AsyncGenerat
       if (text === END_OF_EVENTS) {
         return;
       }
-      const event: unknown = JSON.parse(text);
+      const event = parsed(text);
       const error = errorOfEvent(event);
       if (error) {
         throw error;

@@ -4,7 +4,7 @@
  */
 import createClient, { type Client } from "openapi-fetch";
 
-import { ConnectionFailed, errorOf } from "./errors.js";
+import { ConnectionFailed, errorOf, UnreadableAnswer, type MnemeError } from "./errors.js";
 import { waitAfter, type Retries } from "./retries.js";
 
 /** What every call takes besides its fields. */
@@ -85,11 +85,7 @@ export class Transport {
   /** The answer of a success. Throws ApiError, ConnectionFailed, and the reason of a signal. */
   async send<T>(call: Call): Promise<T> {
     const headers = headersOf(call);
-    for (const id of Object.values(call.in ?? {})) {
-      if (["", ".", ".."].includes(id)) {
-        throw new TypeError(`${JSON.stringify(id)} names nothing.`);
-      }
-    }
+    check(call);
     const until = Math.min(call.until ?? Infinity, Date.now() + this.#retries.totalMsMax);
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -113,8 +109,10 @@ export class Transport {
         {
           params: { path: call.in, query: call.query },
           body: call.body,
+          bodySerializer: serialized,
           headers,
-          parseAs: call.as,
+          parseAs: call.as === "json" ? "text" : call.as,
+          redirect: "manual", // followed, a 301 would turn a write into a question
           signal: watch.signal,
           fetch: (request: Request) => watch.over(this.#fetch(request)),
         } as never,
@@ -122,7 +120,7 @@ export class Transport {
       if (!response.ok) {
         throw errorOf(response.status, error, response.headers);
       }
-      return data;
+      return read(call, data, response.headers);
     } catch (error) {
       watch.end();
       throw error;
@@ -151,7 +149,10 @@ class Watch {
 
   /** The response, whose body is watched to its end. */
   async over(response: Promise<Response>): Promise<Response> {
-    const { body, status, statusText, headers } = await this.#inTime(response);
+    const { body, status, statusText, headers, type } = await this.#inTime(response);
+    if (type === "opaqueredirect") {
+      throw new UnreadableAnswer(this.#call, "a redirect"); // all that a browser tells of one
+    }
     if (body === null) {
       this.end();
       return new Response(null, { status, statusText, headers });
@@ -199,8 +200,11 @@ class Watch {
     }
   }
 
-  #failure(error: unknown): ConnectionFailed {
+  #failure(error: unknown): MnemeError {
     const cause = (error as { cause?: { code?: string; message?: string } }).cause;
+    if (cause?.code?.startsWith("Z_")) {
+      return new UnreadableAnswer(this.#call, "not compressed as it says", { cause: error });
+    }
     const why = this.#isLate
       ? `nothing came within ${this.#ms} ms`
       : cause?.message || cause?.code || (error instanceof Error ? error.message : String(error));
@@ -214,11 +218,84 @@ class Watch {
   readonly #leave = () => this.#controller.abort(this.#call.options.signal?.reason);
 }
 
+/** Throws TypeError for an id that is none, and for an empty text, which would mean everybody's. */
+function check(call: Call): void {
+  for (const id of Object.values(call.in ?? {})) {
+    if (typeof id !== "string") {
+      throw new TypeError(`An id is a text, and not ${id}.`);
+    }
+    if (["", ".", ".."].includes(id)) {
+      throw new TypeError(`${JSON.stringify(id)} names nothing.`);
+    }
+  }
+  const ids = isObject(call.body) ? Object.entries(call.body) : [];
+  const named = [...Object.entries(call.query ?? {}), ...ids.filter(([name]) => /_id$/.test(name))];
+  for (const [name, value] of named) {
+    if (typeof value === "string" && !value.trim()) {
+      throw new TypeError(`${name} is an empty text; leave it out, or say which.`);
+    }
+  }
+}
+
+/** A body as JSON, or the form that it is. Throws TypeError for a number that JSON does not have. */
+function serialized(body: unknown): string | FormData {
+  if (body instanceof FormData) {
+    return body;
+  }
+  return JSON.stringify(body, (name, value: unknown) => {
+    if (typeof value === "number" && !Number.isFinite(value)) {
+      throw new TypeError(`${name} is ${value}, which JSON does not have.`);
+    }
+    return value;
+  });
+}
+
+/** What a success holds. Throws UnreadableAnswer. */
+function read(call: Call, data: unknown, headers: Headers): unknown {
+  if (call.as === "json") {
+    let found: unknown;
+    try {
+      found = JSON.parse(data as string);
+    } catch (error) {
+      throw new UnreadableAnswer(call, "no JSON", { cause: error });
+    }
+    if (!isObject(found) || Array.isArray(found)) {
+      throw new UnreadableAnswer(call, "no JSON object");
+    }
+    return found;
+  }
+  const type = headers.get("content-type")?.split(";")[0]?.trim();
+  if (call.as === "stream" && (!data || (type && type !== call.accept))) {
+    throw new UnreadableAnswer(call, `${type || "nothing"} instead of a stream`);
+  }
+  return data;
+}
+
+/** Whether a value has fields. */
+export function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+/**
+ * A text as a header can hold it: without the white space around it. Throws TypeError, which does
+ * not repeat the text, for an empty one and for one with other characters.
+ */
+export function headerText(name: string, value: string): string {
+  const text = value.trim();
+  if (!text) {
+    throw new TypeError(`${name} is an empty text.`);
+  }
+  if (!/^[\x20-\x7e]+$/.test(text)) {
+    throw new TypeError(`${name} holds a character that a header cannot have: no visible ASCII.`);
+  }
+  return text;
+}
+
 function headersOf(call: Call): Record<string, string> {
   const { idempotencyKey, prefer, ifMatch } = call.options;
   const headers: Record<string, string> = { Accept: call.accept ?? "application/json" };
   if (call.keyed) {
-    headers["Idempotency-Key"] = idempotencyKey ?? newKey();
+    headers["Idempotency-Key"] = headerText("idempotencyKey", idempotencyKey ?? newKey());
   }
   if (prefer !== undefined) {
     headers["Prefer"] = prefer;
