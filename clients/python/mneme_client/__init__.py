@@ -13,12 +13,14 @@ from .errors import (
 )
 from .history import Entry, History
 from .listing import AsyncListing, Listing, Page
+from .queries import QUERY_CHARS_MAX, searchable
 from .request import UNSET
 from .retries import Retries
 from .streams import AsyncStream, Stream
 from .webhooks import verify_webhook
 
 __all__ = [
+    "QUERY_CHARS_MAX",
     "UNSET",
     "ApiError",
     "AsyncListing",
@@ -39,5 +41,6 @@ __all__ = [
     "UnreadableAnswer",
     "errors",
     "models",
+    "searchable",
     "verify_webhook",
 ]

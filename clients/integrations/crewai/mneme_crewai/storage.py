@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from crewai.memory.types import MemoryRecord, ScopeInfo
 from crewai.memory.utils import normalize_scope_path
-from mneme_client import Mneme
+from mneme_client import Mneme, searchable
 
 SOURCE_TYPE = "crewai"
 AT = "metadata.crewai."
@@ -78,12 +78,15 @@ class MnemeStorage:
         """What answers the query, best first, with scores between 0 and 1; nothing is padded.
         Private records are seen by their own source alone, unless all are included.
         """
+        text = searchable(query)
+        if not text:
+            return []
         wanted = _conditions(scope_prefix, categories)
         if not include_private:
             own = [] if source is None else [{f"{AT}source": {"eq": source}}]
             wanted.append({"OR": [{f"{AT}private": False}, *own]})
         found = self._client.search(
-            query, filters={"AND": wanted}, limit=min(limit, FOUND_MAX), **self._where
+            text, filters={"AND": wanted}, limit=min(limit, FOUND_MAX), **self._where
         )
         return [(_record(hit), hit["normalized_score"]) for hit in found["results"]]
 

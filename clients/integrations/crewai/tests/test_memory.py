@@ -213,6 +213,13 @@ def test_what_is_remembered_is_recalled(memory: MnemeMemory) -> None:
     assert memory.recall("What is the boiling point of lead?") == [] == memory.recall(" ")
 
 
+def test_a_query_may_be_long_or_empty(client: Mneme, memory: MnemeMemory) -> None:
+    memory.remember("Ada eats no nuts.")
+    (match,) = memory.recall("What must Ada not eat? " * 600)
+    assert match.record.content == "Ada eats no nuts."
+    assert memory.recall(" ") == [] and MnemeStorage(client).find(" ") == []
+
+
 def test_recall_keeps_to_scopes_categories_and_limit(memory: MnemeMemory) -> None:
     for name, scope, category in (("red", "/a", "x"), ("white", "/a/b", "y"), ("pink", "/c", "x")):
         memory.remember(f"I like {name} wine.", scope, [category])

@@ -23,7 +23,7 @@ class MnemeChatMessageHistory(BaseChatMessageHistory):
     session_id     which chat, 1 to 255 characters
     client         a connection of yours, which stays yours to close; otherwise base_url and api_key
                    open one, by default $MNEME_BASE_URL and $MNEME_API_KEY
-    user_id        whose chat it is
+    user_id        whose chat it is; nobody's when absent, a chat of its own
     collection_id  where its memories lie; the account's default collection when absent
     limit          how many of the latest messages `messages` has, all when absent
 

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from mneme_client import Mneme
+from mneme_client import Mneme, searchable
 from pydantic import Field
 
 RETRIEVED = 4
@@ -23,7 +23,7 @@ class MnemeRetriever(BaseRetriever):
     collection_id  only memories of this collection
     filters        conditions in the service's filter language
     options        further arguments of `client.search`: threshold, token_budget, as_of, relevance,
-                   session_id and the like
+                   session_id and the like; one of the same name as those above goes before it
 
     A document's id is its memory's, its metadata the other fields of the result: score, created_at,
     session_id, tags, the memory's own metadata under `metadata`, …
@@ -39,14 +39,16 @@ class MnemeRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
-        found = self.client.search(
-            query,
-            user_id=self.user_id,
-            collection_id=self.collection_id,
-            filters=self.filters,
-            limit=self.k,
-            **self.options,
-        )
+        wanted = searchable(query)
+        if not wanted:
+            return []
+        given = {
+            "user_id": self.user_id,
+            "collection_id": self.collection_id,
+            "filters": self.filters,
+            "limit": self.k,
+        }
+        found = self.client.search(wanted, **(given | self.options))
         return [_document(hit) for hit in found["results"]]
 
 

@@ -116,6 +116,18 @@ def test_another_process_finds_the_latest_messages(client: Mneme) -> None:
     assert MnemeChatMessageHistory(name, client, user_id="ben").messages == []
 
 
+def test_a_chat_of_nobody_is_one_of_its_own(client: Mneme) -> None:
+    name = uuid.uuid4().hex
+    ada = MnemeChatMessageHistory(name, client, user_id="ada")
+    nobody = MnemeChatMessageHistory(name, client)
+    ada.add_messages(MESSAGES)
+    assert nobody.messages == []
+    nobody.add_user_message("again")
+    assert [message.text for message in nobody.messages] == ["again"]
+    nobody.clear()
+    assert nobody.messages == [] and ada.messages == MESSAGES
+
+
 # --- the retriever --------------------------------------------------------------------------------
 
 
@@ -177,3 +189,16 @@ def test_it_connects_by_the_environment(user_id: str) -> None:
     retriever = MnemeRetriever(user_id=user_id)
     assert retriever.invoke("When does Ada fly to Lisbon?")
     retriever.client.close()
+
+
+def test_a_query_may_be_long_or_empty(client: Mneme, user_id: str) -> None:
+    retriever = MnemeRetriever(client=client, user_id=user_id, k=1)
+    (first,) = retriever.invoke("When does Ada fly to Lisbon? " * 600)
+    assert first.page_content == "Ada flies to Lisbon on 12 June."
+    assert retriever.invoke("") == retriever.invoke(" \n") == []
+
+
+def test_an_option_goes_before_the_field_of_its_name(client: Mneme, user_id: str) -> None:
+    options = {"limit": 3, "include_low_confidence": True}
+    retriever = MnemeRetriever(client=client, user_id=user_id, k=1, options=options)
+    assert len(retriever.invoke("What does Ada eat?")) == 3

@@ -28,6 +28,7 @@ WHOLE = "$"
 # The service indexes 256 values of a memory's metadata, those of metadata.item among them.
 VALUES_INDEXED_MAX = 120
 NAMESPACE_DEPTH_MAX = 64
+APP_ID_CHARS_MAX = 255
 METADATA_BYTES_MAX = 16 * 1024
 
 Place = tuple[tuple[str, ...], str]
@@ -61,6 +62,12 @@ def fields(op: PutOp, namespace_prefix: str, default_paths: Sequence[str]) -> di
         raise TypeError("A put without a value deletes.")
     if len(op.namespace) > NAMESPACE_DEPTH_MAX:
         raise ValueError(f"A namespace has at most {NAMESPACE_DEPTH_MAX} labels.")
+    app_id = namespace_prefix + ".".join(op.namespace)
+    if len(app_id) > APP_ID_CHARS_MAX:
+        labels_max = APP_ID_CHARS_MAX - len(namespace_prefix)
+        raise ValueError(
+            f"A namespace has at most {labels_max} characters, with a dot between two."
+        )
     value = json.loads(json.dumps(dict(op.value), ensure_ascii=False, allow_nan=False))
     place = (op.namespace, op.key)
     text = _text(value, op.index, default_paths)
@@ -80,7 +87,7 @@ def fields(op: PutOp, namespace_prefix: str, default_paths: Sequence[str]) -> di
         "content": text or reference(place),
         "source_type": SOURCE_TYPE,
         "source_reference": reference(place),
-        "app_id": namespace_prefix + ".".join(op.namespace),
+        "app_id": app_id,
         "tags": [] if text else [UNINDEXED],
         "expires_at": expiry(op.ttl),
         "metadata": metadata,
@@ -88,8 +95,11 @@ def fields(op: PutOp, namespace_prefix: str, default_paths: Sequence[str]) -> di
 
 
 def expiry(ttl_minutes: float | None) -> datetime | None:
-    """When an item goes that is put or read at this moment."""
-    return None if ttl_minutes is None else datetime.now(UTC) + timedelta(minutes=ttl_minutes)
+    """When an item goes that is put or read now; never, where no calendar goes so far."""
+    try:
+        return None if ttl_minutes is None else datetime.now(UTC) + timedelta(minutes=ttl_minutes)
+    except OverflowError:
+        return None
 
 
 def item(memory: Memory) -> Item:

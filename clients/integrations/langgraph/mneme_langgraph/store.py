@@ -32,7 +32,7 @@ from langgraph.store.base import (
     TTLConfig,
     validate_op_namespace,
 )
-from mneme_client import Mneme, errors
+from mneme_client import Mneme, errors, searchable
 
 from . import conditions, items
 from .items import Memory, Place
@@ -185,7 +185,8 @@ class MnemeStore(BaseStore):
     def _candidates(
         self, query: str | None, wanted: list[dict[str, Any]]
     ) -> Iterator[tuple[Memory, float | None]]:
-        if not query or not self._paths:
+        text = searchable(query or "")
+        if not text or not self._paths:
             yield from ((memory, None) for memory in self._listed(wanted))
             return
         unindexed = {"tags": items.UNINDEXED}
@@ -193,7 +194,7 @@ class MnemeStore(BaseStore):
         offset, full = 0, True
         while full and offset < RANKED_ITEMS_MAX:
             page = self._client.search(
-                query,
+                text,
                 collection_id=self._collection(),
                 filters=filters,
                 limit=PAGE_ITEMS,

@@ -235,6 +235,14 @@ def test_a_query_ranks_by_what_is_said(store: BaseStore) -> None:
     assert (first.key, first.namespace) == ("fish", ("pets", "old"))
 
 
+def test_an_empty_query_ranks_nothing_and_a_long_one_does(store: BaseStore) -> None:
+    pets(store)
+    assert keys(store.search(("pets",), query="")) == keys(store.search(("pets",)))
+    assert keys(store.search(("pets",), query=" \n")) == keys(store.search(("pets",)))
+    found = store.search(("pets",), query="where does the dog guard the garden gate " * 300)
+    assert found[0].key == "dog"
+
+
 def test_a_query_keeps_to_its_namespace_and_filter(store: BaseStore) -> None:
     pets(store)
     asked = "the dog guards the garden gate"

@@ -309,6 +309,16 @@ def test_a_namespace_that_is_too_long_is_refused(mneme: MnemeStore) -> None:
         mneme.put(("x",) * 65, "k", {"n": 1})
 
 
+def test_a_namespace_that_has_no_room_is_refused_in_words(mneme: MnemeStore) -> None:
+    with pytest.raises(ValueError, match=r"A namespace has at most \d+ characters"):
+        mneme.put(("x" * 250,), "k", {"n": 1})
+
+
+def test_a_ttl_beyond_all_calendars_is_none(mneme: MnemeStore, expiry: Expiry) -> None:
+    mneme.put(ADA, "k", {"n": 1}, ttl=1e12)
+    assert mneme.get(ADA, "k").value == {"n": 1} and expiry("k") is None
+
+
 def test_filters_see_all_of_a_value_with_many_fields(mneme: MnemeStore) -> None:
     mneme.put(ADA, "wide", {**{f"f{n}": n for n in range(400)}, "last": "here"})
     mneme.put(ADA, "other", {"last": "there"})

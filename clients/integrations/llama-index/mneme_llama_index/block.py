@@ -14,7 +14,7 @@ from typing import Any
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.memory import BaseMemoryBlock
-from mneme_client import Mneme
+from mneme_client import Mneme, searchable
 
 FOUND_MAX = 5
 BATCH_ITEMS_MAX = 100
@@ -41,7 +41,8 @@ class MnemeMemoryBlock(BaseMemoryBlock[str]):
     collection_id  where they lie; the account's default collection when absent
     limit          how many lines at most, 1 to 100
     filters        which memories are given, in the service's filter language
-    options        further arguments of `client.search`: threshold, token_budget, relevance, …
+    options        further arguments of `client.search`: threshold, token_budget, relevance, …; one
+                   of the same name as those above goes before it
 
     Every conversation of the user is searched, whatever its session_id; what this conversation
     holds anyway is left out. Raises the client's errors.
@@ -57,18 +58,16 @@ class MnemeMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         said = [message for message in messages or [] if message.role == MessageRole.USER]
-        query = _text(said[-1]) if said else ""
-        if not query.strip():
+        query = searchable(_text(said[-1])) if said else ""
+        if not query:
             return ""
-        found = await asyncio.to_thread(
-            self.client.search,
-            query,
-            user_id=self.user_id,
-            collection_id=self.collection_id,
-            filters=self.filters,
-            limit=self.limit,
-            **self.options,
-        )
+        given = {
+            "user_id": self.user_id,
+            "collection_id": self.collection_id,
+            "filters": self.filters,
+            "limit": self.limit,
+        }
+        found: Any = await asyncio.to_thread(self.client.search, query, **(given | self.options))
         held = {_text(message) for message in messages or []}
         lines = [hit["content"] for hit in found["results"] if hit["content"] not in held]
         return "\n".join(lines)

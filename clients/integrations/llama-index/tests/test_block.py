@@ -197,3 +197,26 @@ def test_it_connects_by_the_environment() -> None:
         block.client.close()
 
     run(story)
+
+
+def test_the_latest_message_may_be_long(client: Mneme, block: MnemeMemoryBlock) -> None:
+    async def story() -> None:
+        await block.aput([user(fact) for fact in FACTS], session_id="monday")
+        settled(client, block)
+        told = await block.aget([user("Where does my sister Ilse live? " * 600)])
+        assert told.splitlines()[0] == FACTS[1]
+        assert await block.aget([user(" \n")]) == ""
+
+    run(story)
+
+
+def test_an_option_goes_before_the_field_of_its_name(
+    client: Mneme, block: MnemeMemoryBlock
+) -> None:
+    async def story() -> None:
+        await block.aput([user(fact) for fact in FACTS], session_id="monday")
+        settled(client, block)
+        block.options = {"limit": 1, "include_low_confidence": True}
+        assert len((await block.aget([user("Where is what?")])).splitlines()) == 1
+
+    run(story)

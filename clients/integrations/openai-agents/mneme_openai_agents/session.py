@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 from agents import FunctionTool, SessionSettings, TResponseInputItem, function_tool
-from mneme_client import Entry, History, Mneme
+from mneme_client import Entry, History, Mneme, searchable
 from mneme_client.history import Role
 
 RECALLED_MAX = 5
@@ -27,7 +27,7 @@ class MnemeSession:
     session_id        which conversation, 1 to 255 characters
     client            a connection of yours, which stays yours to close; otherwise base_url and
                       api_key open one, by default $MNEME_BASE_URL and $MNEME_API_KEY
-    user_id           whose conversation it is
+    user_id           whose conversation it is; nobody's when absent, a conversation of its own
     collection_id     where its memories lie; the account's default collection when absent
     session_settings  limit: how many of the latest items a run is given, all when absent
 
@@ -84,13 +84,19 @@ class MnemeSession:
         await asyncio.to_thread(self._history.clear)
 
     async def recall(self, query: str, limit: int = RECALLED_MAX) -> list[str]:
-        """What the user's memories outside this conversation say to it, best first."""
+        """What the user's memories outside this conversation say to it, best first; nothing to an
+        empty query.
+        """
+        wanted = searchable(query)
+        if not wanted:
+            return []
+        nobody = {"user_id": None} if self._user_id is None else {}
         found = await asyncio.to_thread(
             self._client.search,
-            query,
+            wanted,
             user_id=self._user_id,
             collection_id=self._collection_id,
-            filters={"NOT": [{"session_id": self.session_id}, {"role": "assistant"}]},
+            filters={**nobody, "NOT": [{"session_id": self.session_id}, {"role": "assistant"}]},
             limit=limit,
         )
         return [hit["content"] for hit in found["results"]]

@@ -179,6 +179,38 @@ def test_earlier_conversations_of_the_user_are_recalled(client: Mneme) -> None:
     run(story)
 
 
+def test_a_session_of_nobody_is_one_of_its_own(client: Mneme) -> None:
+    async def story() -> None:
+        name = uuid.uuid4().hex
+        ada, nobody = MnemeSession(name, client, user_id="ada"), MnemeSession(name, client)
+        await ada.add_items([{"role": "user", "content": "I eat no nuts."}])
+        assert await nobody.get_items() == [] and await nobody.pop_item() is None
+        await nobody.add_items([{"role": "user", "content": "I eat no tofu."}])
+        await nobody.clear_session()
+        assert len(await ada.get_items()) == 1
+        for memory in client.memories.list(session_id=name):
+            client.wait_ready(memory)
+        other = MnemeSession(uuid.uuid4().hex, client)
+        assert "I eat no nuts." not in await other.recall("Who eats no nuts?", limit=100)
+
+    run(story)
+    with pytest.raises(ValueError, match="user_id is an empty text"):
+        MnemeSession("monday", client, user_id="")
+
+
+def test_a_query_may_be_long_or_empty(client: Mneme) -> None:
+    async def story() -> None:
+        user = uuid.uuid4().hex
+        monday, tuesday = (MnemeSession(f"{day}-{user}", client, user_id=user) for day in "mt")
+        await monday.add_items([{"role": "user", "content": "I eat no nuts."}])
+        (memory,) = client.memories.list(user_id=user)
+        client.wait_ready(memory)
+        assert await tuesday.recall("What must I not eat? " * 600) == ["I eat no nuts."]
+        assert await tuesday.recall("") == await tuesday.recall(" \n") == []
+
+    run(story)
+
+
 def test_parallel_additions_keep_together(client: Mneme) -> None:
     session = MnemeSession(uuid.uuid4().hex, client)
 
