@@ -6,6 +6,7 @@
 
 Each event is created under an Idempotency-Key of its own, so that it is kept once, however often
 its session is added and by however many processes, and does not come again after it was deleted.
+What was kept first stays, though the event comes again with another text or other metadata.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from google.adk.memory.base_memory_service import SearchMemoryResponse
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions import Session
 from google.genai import types
-from mneme_client import Mneme, errors
+from mneme_client import Mneme, errors, searchable
 
 FOUND_MAX = 10
 CONTENT_CHARS_MAX = 100_000
-METADATA_BYTES_MAX = 12 * 1024  # of 16 KiB: the content as it was, where it fits
+METADATA_BYTES_MAX = 15 * 1024  # of 16 KiB: the content as it was, where it fits beside the rest
 MODEL_ROLE, USER_AUTHOR = "model", "user"
 KEPT_IDS_MAX = 100_000  # of events that this service has seen stored
 
@@ -115,10 +116,15 @@ class MnemeMemoryService(BaseMemoryService):
     async def search_memory(
         self, *, app_name: str, user_id: str, query: str
     ) -> SearchMemoryResponse:
-        """What answers the query, best first; nothing is padded. A memory's id is the service's."""
+        """What answers the query, best first; nothing is padded, and nothing answers an empty one.
+        A memory's id is the service's.
+        """
+        wanted = searchable(query)
+        if not wanted:
+            return SearchMemoryResponse()
         found = await asyncio.to_thread(
             self._client.search,
-            query,
+            wanted,
             app_id=app_name,
             user_id=user_id,
             collection_id=self._collection_id,
@@ -137,11 +143,12 @@ class MnemeMemoryService(BaseMemoryService):
     def _keep(
         self, app_name: str, user_id: str, session_id: str | None, entry: MemoryEntry
     ) -> None:
+        place = [app_name, user_id, session_id, entry.id]
+        whole = _digest(place) if entry.id else None
+        if whole in self._stored:
+            return
         for number, record in enumerate(_records(entry)):
-            place = [app_name, user_id, session_id, entry.id, number]
-            key = hashlib.sha256(json.dumps(place).encode()).hexdigest() if entry.id else None
-            if key in self._stored:
-                continue
+            key = _digest([*place, number]) if entry.id else None
             try:
                 self._client.memories.create_raw(
                     **record,
@@ -156,8 +163,12 @@ class MnemeMemoryService(BaseMemoryService):
                 if key is None or isinstance(error, errors.CollectionNotFound):
                     raise
                 # It was kept before, and deleted: so it stays.
-            if key is not None and len(self._stored) < KEPT_IDS_MAX:
-                self._stored.add(key)
+            except errors.Conflict as error:
+                if key is None or error.retry_after is not None:
+                    raise
+                break  # It was kept before as something else: so it stays.
+        if whole is not None and len(self._stored) < KEPT_IDS_MAX:
+            self._stored.add(whole)
 
     def _delete(self, app_name: str, user_id: str, memory_id: str) -> None:
         try:
@@ -168,14 +179,18 @@ class MnemeMemoryService(BaseMemoryService):
             return
 
 
+def _digest(place: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(place).encode()).hexdigest()
+
+
 def _records(entry: MemoryEntry) -> Iterator[dict[str, Any]]:
     """What the memories of an entry are created with: one, unless its text is very long."""
     parts = [part.text for part in entry.content.parts or [] if part.text and not part.thought]
     text = "\n".join(parts)
     kept: dict[str, Any] = {"custom": entry.custom_metadata} if entry.custom_metadata else {}
-    whole = entry.content.model_dump(mode="json", exclude_none=True)
-    if len(json.dumps(whole).encode()) <= METADATA_BYTES_MAX and len(text) <= CONTENT_CHARS_MAX:
-        kept["content"] = whole
+    both = {**kept, "content": entry.content.model_dump(mode="json", exclude_none=True)}
+    if len(json.dumps(both).encode()) <= METADATA_BYTES_MAX and len(text) <= CONTENT_CHARS_MAX:
+        kept = both
     by_model = entry.content.role == MODEL_ROLE or (entry.author or USER_AUTHOR) != USER_AUTHOR
     for start in range(0, len(text), CONTENT_CHARS_MAX):
         part = text[start : start + CONTENT_CHARS_MAX]

@@ -186,6 +186,50 @@ def test_what_was_deleted_elsewhere_does_not_come_again(client: Mneme, user_id: 
     run(story)
 
 
+def test_an_event_that_comes_again_as_another_stays_as_it_was(client: Mneme, user_id: str) -> None:
+    async def story() -> None:
+        old, long, new = event("My violin is old"), event("viola"), event("My harp is new")
+        where = {"app_name": APP, "user_id": user_id, "session_id": "monday"}
+        await MnemeMemoryService(client).add_events_to_memory(events=[old, long], **where)
+        other = [old.model_copy(deep=True), long.model_copy(deep=True), new]
+        other[0].content.parts[0].text = "My violin is very old"
+        other[1].content.parts[0].text = "viola " * 20_000
+        service = MnemeMemoryService(client)
+        for _ in range(2):
+            await service.add_events_to_memory(
+                events=other, custom_metadata={"source": "web"}, **where
+            )
+        kept = [memory["content"] for memory in client.memories.list(user_id=user_id)]
+        assert kept == ["My harp is new", "viola", "My violin is old"]
+
+    run(story)
+
+
+def test_a_text_and_metadata_that_have_no_room_together_are_kept(
+    mneme: MnemeMemoryService, user_id: str
+) -> None:
+    async def story() -> None:
+        content = Content(role="user", parts=[Part(text="The violin is old. " * 600)])
+        entry = MemoryEntry(content=content, custom_metadata={"x": "y" * 6_000})
+        await mneme.add_memory(app_name=APP, user_id=user_id, memories=[entry])
+        (found,) = (
+            await mneme.search_memory(app_name=APP, user_id=user_id, query="violin")
+        ).memories
+        assert found.custom_metadata == entry.custom_metadata
+        assert found.content.parts[0].text == "The violin is old. " * 600
+
+    run(story)
+
+
+def test_a_query_may_be_long_or_empty(mneme: MnemeMemoryService, user_id: str) -> None:
+    async def story() -> None:
+        await mneme.add_session_to_memory(session(user_id, event("My violin is old")))
+        assert await texts(mneme, user_id, "How old is my violin? " * 600) == ["My violin is old"]
+        assert await texts(mneme, user_id, "") == await texts(mneme, user_id, " \n") == []
+
+    run(story)
+
+
 def test_memories_are_written_directly(mneme: MnemeMemoryService, user_id: str) -> None:
     async def story() -> None:
         entry = MemoryEntry(
