@@ -139,7 +139,7 @@ def test_an_address_may_have_the_path_of_the_interface(
         assert [each.path for each in service.received] == [f"{above}/v1/memories/mem_1"] * 2
 
 
-@pytest.mark.parametrize("url", ["", "localhost:8000", "http://127.0.0.1:port"])
+@pytest.mark.parametrize("url", ["", "localhost:8000", "http://127.0.0.1:port", "http:///v1"])
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     for client in (Mneme, AsyncMneme):
         with pytest.raises(ValueError, match="is no address"):

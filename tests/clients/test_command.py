@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -91,6 +95,64 @@ def test_a_failure_is_one_sentence_and_status_1(capsys: pytest.CaptureFixture[st
     ) as cut:
         assert main(["export", "--base-url", cut.url]) == 1
         assert "ended before it was complete" in capsys.readouterr().err
+
+
+def run(*arguments: str | bytes, **surroundings: str) -> tuple[int, str]:
+    """(status, standard error) of the command in a process of its own."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "mneme_client", *arguments],
+        input=b"\xff\xfe",
+        env={**os.environ, "PYTHONUTF8": "1", **surroundings},
+        capture_output=True,
+        check=False,
+    )
+    return ended.returncode, ended.stderr.decode()
+
+
+def test_whatever_fails_is_one_sentence() -> None:
+    html = answers(b"<html>hello</html>", content_type="text/html")
+    with endpoint(html) as other, endpoint(answers({"ok": 1})) as another:
+        calls: list[tuple[tuple[str | bytes, ...], dict[str, str], str]] = [
+            (("search", "x"), {"MNEME_API_KEY": "mem_sk_secret\nx"}, "holds a character"),
+            (("search", "x", "--api-key", ""), {}, "api_key is an empty text"),
+            (("search", "x", "--user-id", ""), {}, "user_id is an empty text"),
+            (("search", b"\xff"), {}, "query: a text with half of a character"),
+            (("add", b"\xff"), {}, "content: a text with half of a character"),
+            (("add", "-"), {"PYTHONIOENCODING": "utf-8:strict"}, "Standard input is no text"),
+            (("search", "x"), {"MNEME_BASE_URL": "http://"}, "names no host"),
+            (("export", "/nowhere/x"), {}, "No such file"),
+        ]
+        for each in ("search", "add", "ask"):
+            calls += [
+                ((each, "x", "--base-url", other.url), {}, "is base_url right?"),
+                ((each, "x", "--base-url", another.url), {}, "is it this service's address?"),
+            ]
+        calls.append((("export", "--base-url", other.url), {}, "is base_url right?"))
+        with ThreadPoolExecutor(2) as threads:
+            ended = threads.map(lambda call: run(*call[0], **call[1]), calls)
+        for (arguments, _, said), (status, told) in zip(calls, ended, strict=True):
+            assert status == 1 and said in told and told.count("\n") == 1, (arguments, told)
+            assert "secret" not in told
+
+
+def test_an_interrupt_is_no_failure_of_the_program() -> None:
+    arrived, over = threading.Event(), threading.Event()
+
+    def stalls(_: object) -> None:
+        arrived.set()
+        over.wait()
+
+    with (
+        endpoint(stalls) as service,
+        subprocess.Popen(
+            [sys.executable, "-m", "mneme_client", "search", "x", "--base-url", service.url],
+            stderr=subprocess.PIPE,
+        ) as process,
+    ):
+        arrived.wait()
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == b"" and process.wait() == 130
+        over.set()
 
 
 def test_it_is_a_command_that_stops_when_nobody_reads(service: OverHttp) -> None:

@@ -8,7 +8,7 @@
     python -m mneme_client export account.jsonl
 
 With --json the answer is printed as the service gave it. A failure is one sentence on standard
-error, and status 1.
+error, and status 1; Ctrl-C is status 130.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import IO, Any
@@ -27,6 +28,7 @@ from .retries import Retries
 from .streams import Stream
 
 MANIFEST = "manifest"
+INTERRUPTED = 128 + signal.SIGINT
 PATIENCE = Retries(attempts_max=3)  # somebody is watching
 
 
@@ -76,12 +78,19 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run_add(client: Mneme, options: argparse.Namespace) -> None:
-    content = sys.stdin.read() if options.content == "-" else options.content
+    content = read_input() if options.content == "-" else options.content
     scope = {"user_id": options.user_id, "collection_id": options.collection_id}
     memory = client.memories.create(
         content=content, tags=options.tags, wait_for_index=True, **scope
     )
     told(memory, options, memory["memory_ids"][0])
+
+
+def read_input() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise ValueError("Standard input is no text in UTF-8.") from error
 
 
 def run_search(client: Mneme, options: argparse.Namespace) -> None:
@@ -137,8 +146,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever reads has enough, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (MnemeError, OSError, ValueError) as error:
-        print(error, file=sys.stderr)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except KeyError as error:
+        print(f"The answer lacks {error}: is it this service's address?", file=sys.stderr)
+        return 1
+    except (MnemeError, OSError, TypeError, ValueError) as error:
+        print(" ".join(str(error).split()), file=sys.stderr)
         return 1
     return 0
 

@@ -49,9 +49,11 @@ def _base_url(given: str | None) -> str:
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"{url!r} is no address; it begins with http:// or https://.")
     try:
-        httpx.URL(url)
+        host = httpx.URL(url).host
     except httpx.InvalidURL as error:
         raise ValueError(f"{url!r} is no address: {error}.") from error
+    if not host:
+        raise ValueError(f"{url!r} is no address; it names no host.")
     return url.rstrip("/").removesuffix(API_PATH).rstrip("/")
 
 
