@@ -26,18 +26,25 @@ import keyword
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from schemas import Json, Schemas, class_name, is_page
+from signatures import Argument, docstring, overloads, signature, starred_last
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE / "mneme_client"
 HEADER = "Written by generate.py from the service's OpenAPI document; change that, not this."
-DOC_COLUMNS = 92
 OWN_CALLS = {"billing.stripe_events": "Stripe calls it, signed with its own secret"}
+# What the document tells in words: one text makes one memory, whose fields are the answer's own.
+OVERLOADS: dict[str, Json] = {
+    "memories.create": {
+        "arguments": {"content": ("str", None), "infer": ("Literal[False] | None", "None")},
+        "without": ("messages", "async_dispatch"),
+        "returns": "models.CreatedMemory",
+    }
+}
 # A form holds text; these fields are taken as what they stand for and joined or encoded in
 # Upload.of.
 FORM_TYPES = {"tags": "Sequence[str]", "metadata": "Mapping[str, Any]"}
@@ -61,24 +68,6 @@ TIMEOUT = ("timeout", "float | None", "")
 # --- operations -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Argument:
-    name: str
-    annotation: str
-    about: str
-    default: str | None = None
-    by_position: bool = False
-
-    @property
-    def python(self) -> str:
-        return self.name + "_" if keyword.iskeyword(self.name) else self.name
-
-    def declared(self) -> str:
-        return f"{self.python}: {self.annotation}" + (
-            f" = {self.default}" if self.default is not None else ""
-        )
-
-
 @dataclass
 class Method:
     """One operation as a method: its arguments, and how its answer is read."""
@@ -93,6 +82,7 @@ class Method:
     accept: str
     arguments: list[Argument] = field(default_factory=list)
     parts: dict[str, str] = field(default_factory=dict)
+    overload: Json | None = None
 
 
 @dataclass
@@ -157,6 +147,7 @@ def methods(
         operation["description"].removeprefix(summary_of(operation)).strip(),
     )
     made = Method(name, verb, path, *about, returns, reads, accept)
+    made.overload = OVERLOADS.get(operation["operationId"])
     add_arguments(made, operation, schemas, streams)
     yield made
     if streams:
@@ -335,43 +326,9 @@ def _passed(arguments: list[Argument]) -> str:
 # --- text -----------------------------------------------------------------------------------------
 
 
-def docstring(paragraphs: list[str], arguments: list[Argument], indent: int) -> str:
-    """A docstring with a table of arguments under its paragraphs."""
-    space, columns = " " * indent, DOC_COLUMNS - indent
-    blocks = [
-        textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
-        for text in paragraphs
-        if text
-    ]
-    told = [a for a in arguments if a.about]
-    width = max((len(a.python) for a in told), default=0)
-    rows = [
-        textwrap.fill(
-            f"{a.python:{width}}  {a.about}",
-            columns,
-            subsequent_indent=" " * (width + 2),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for a in told
-    ]
-    blocks += ["\n".join(rows)] if rows else []
-    text = "\n\n".join(blocks).replace("\\", "\\\\").replace('"""', "'''")
-    return textwrap.indent(
-        f'"""{text}' + ('\n"""' if "\n" in text else '"""'), space, lambda line: bool(line.strip())
-    )
-
-
 def method_text(method: Method, is_async: bool) -> str:
     """A method of a group's class."""
     listed = method.reads in ("Listing", "LineReader", "EventReader")
-    positional = [a.declared() for a in method.arguments if a.by_position]
-    starred = [a for a in method.arguments if not a.by_position]
-    named = [
-        f"**{a.name.lstrip('*')}: {a.annotation}" if a.name.startswith("*") else a.declared()
-        for a in starred
-    ]
-    signature = ", ".join(["self", *positional, "*", *named])
     prefix = "Async" if is_async and listed else ""
     path = re.sub(r"{(\w+)}", r"{segment(\1)}", method.path)
     parts = "".join(f", {name}={value}" for name, value in method.parts.items())
@@ -382,18 +339,20 @@ def method_text(method: Method, is_async: bool) -> str:
         call = f"{prefix}Stream(self._transport, request, {method.reads})"
     else:
         call = f"{'await ' if is_async else ''}self._transport.{method.reads}(request)"
+    define = f"    {'async ' if is_async and not listed else ''}def {method.name}"
     lines = [
-        f"    {'async ' if is_async and not listed else ''}def {method.name}({signature}) -> "
-        f"{prefix}{method.returns}:",
+        *(
+            overloads(method.arguments, method.returns, method.overload, define)
+            if method.overload
+            else ()
+        ),
+        f"{define}({signature(method.arguments)}) -> "
+        f"{'Any' if method.overload else prefix + method.returns}:",
         docstring([method.summary, method.description], starred_last(method.arguments), 8),
         f"        request = {request}",
         f"        {'' if method.returns == 'None' else 'return '}{call}",
     ]
     return "\n".join(lines)
-
-
-def starred_last(arguments: list[Argument]) -> list[Argument]:
-    return [Argument(a.name.lstrip("*"), a.annotation, a.about) for a in arguments]
 
 
 def class_text(group: Group, is_async: bool) -> Iterator[str]:
@@ -437,7 +396,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from . import models
 from .listing import {prefix}Listing

@@ -44,7 +44,11 @@ class Schemas:
                 {"anyOf": [schema | {"type": one} for one in kind]}, sent=sent, prefix=prefix
             )
         if kind == "array":
-            inner = self.annotation(schema.get("items", {}), sent=sent, prefix=prefix)
+            items = schema.get("items", {})
+            inner = self.annotation(items, sent=sent, prefix=prefix)
+            if sent and prefix and "$ref" in items:
+                # What is no literal is no TypedDict to a checker, but a plain dictionary.
+                return f"Sequence[{inner}] | Sequence[Mapping[str, Any]]"
             return f"Sequence[{inner}]" if sent else f"list[{inner}]"
         if kind == "object":
             further = schema.get("additionalProperties")

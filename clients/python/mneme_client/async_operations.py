@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from . import models
 from .listing import AsyncListing
@@ -100,7 +100,7 @@ class AsyncAccount:
 
     async def import_(
         self,
-        records: Sequence[models.SentRecord],
+        records: Sequence[models.SentRecord] | Sequence[Mapping[str, Any]],
         *,
         idempotency_key: str | None = None,
         timeout: float | None = None,
@@ -128,7 +128,7 @@ class AsyncAccount:
 
     async def import_part(
         self,
-        records: Sequence[models.SentRecord],
+        records: Sequence[models.SentRecord] | Sequence[Mapping[str, Any]],
         *,
         first: int | None = None,
         signature: str | None = None,
@@ -1942,7 +1942,7 @@ class AsyncLearning:
         self,
         *,
         policy_key: str,
-        candidates: Sequence[models.Candidate],
+        candidates: Sequence[models.Candidate] | Sequence[Mapping[str, Any]],
         context: Mapping[str, Any] | None = None,
         mode: Literal["auto", "observe", "recommend", "explore", "shadow"] | None = None,
         baseline_action_key: str | None = None,
@@ -2021,7 +2021,7 @@ class AsyncLearning:
         baseline: models.TargetAction | str | None = None,
         margin: float | None = None,
         alpha: float | None = None,
-        guardrails: Sequence[models.Guardrail] | None = None,
+        guardrails: Sequence[models.Guardrail] | Sequence[Mapping[str, Any]] | None = None,
         user_id: str | None = None,
         collection_id: str | None = None,
         limit: int | None = None,
@@ -2120,7 +2120,7 @@ class AsyncLearning:
         self,
         id: str,
         *,
-        observations: Sequence[models.Observation] | None = None,
+        observations: Sequence[models.Observation] | Sequence[Mapping[str, Any]] | None = None,
         reward: float | None = None,
         success: bool | None = None,
         idempotency_key: str | None = None,
@@ -2282,6 +2282,35 @@ class AsyncMemories:
         )
         return await self._transport.json(request)
 
+    @overload
+    async def create(  # type: ignore[overload-overlap]
+        self,
+        *,
+        collection_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        app_id: str | None = None,
+        importance: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        source: str | None = None,
+        source_type: str | None = None,
+        source_reference: str | None = None,
+        session_id: str | None = None,
+        speaker: str | None = None,
+        role: Literal["user", "assistant", "system", "tool"] | None = None,
+        occurred_at: datetime | str | None = None,
+        expires_at: datetime | str | None = None,
+        wait_for_index: bool | None = None,
+        content: str,
+        infer: Literal[False] | None = None,
+        idempotency_key: str | None = None,
+        prefer: str | None = None,
+        timeout: float | None = None,
+    ) -> models.CreatedMemory: ...
+    @overload
     async def create(
         self,
         *,
@@ -2304,13 +2333,42 @@ class AsyncMemories:
         expires_at: datetime | str | None = None,
         wait_for_index: bool | None = None,
         content: str | None = None,
-        messages: Sequence[models.Message] | None = None,
+        messages: Sequence[models.Message] | Sequence[Mapping[str, Any]] | None = None,
         infer: bool | None = None,
         async_dispatch: bool | None = None,
         idempotency_key: str | None = None,
         prefer: str | None = None,
         timeout: float | None = None,
-    ) -> models.Created:
+    ) -> models.Created: ...
+    async def create(
+        self,
+        *,
+        collection_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        app_id: str | None = None,
+        importance: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        source: str | None = None,
+        source_type: str | None = None,
+        source_reference: str | None = None,
+        session_id: str | None = None,
+        speaker: str | None = None,
+        role: Literal["user", "assistant", "system", "tool"] | None = None,
+        occurred_at: datetime | str | None = None,
+        expires_at: datetime | str | None = None,
+        wait_for_index: bool | None = None,
+        content: str | None = None,
+        messages: Sequence[models.Message] | Sequence[Mapping[str, Any]] | None = None,
+        infer: bool | None = None,
+        async_dispatch: bool | None = None,
+        idempotency_key: str | None = None,
+        prefer: str | None = None,
+        timeout: float | None = None,
+    ) -> Any:
         """Create a memory, or one for each message of a conversation.
 
         201: searches find it. 202: it is stored, and will be found when its job is done.
@@ -2377,7 +2435,7 @@ class AsyncMemories:
 
     async def create_batch(
         self,
-        memories: Sequence[models.RawMemory],
+        memories: Sequence[models.RawMemory] | Sequence[Mapping[str, Any]],
         *,
         collection_id: str | None = None,
         user_id: str | None = None,
@@ -2794,7 +2852,7 @@ class AsyncMemories:
         run_id: str | None = None,
         app_id: str | None = None,
         content: str | None = None,
-        messages: Sequence[models.Message] | None = None,
+        messages: Sequence[models.Message] | Sequence[Mapping[str, Any]] | None = None,
         session_id: str | None = None,
         occurred_at: datetime | str | None = None,
         metadata: Mapping[str, Any] | None = None,
@@ -3372,7 +3430,7 @@ class AsyncProfile:
         timezone: str | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
         bio: str | Unset | None = UNSET,
-        static: Sequence[models.NewFact] | Unset | None = UNSET,
+        static: Sequence[models.NewFact] | Sequence[Mapping[str, Any]] | Unset | None = UNSET,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.Profile:
