@@ -81,8 +81,8 @@ class History:
     ):
         self._client = client
         who = {"session_id": session_id, "user_id": user_id, "agent_id": agent_id}
-        self._who = {name: named(name, value) for name, value in who.items()}
-        self._where = {name: value for name, value in self._who.items() if value is not None}
+        self._where = {name: named(name, value) for name, value in who.items() if value is not None}
+        self._absent = [name for name, value in who.items() if value is None]
         self._collection_id = named("collection_id", collection_id)
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -115,7 +115,7 @@ class History:
 
     def clear(self) -> None:
         """Remove all objects; in one call, but for those that an older version has kept."""
-        nobody: list[Any] = [{name: None} for name, value in self._who.items() if value is None]
+        nobody: list[Any] = [{name: None} for name in self._absent]
         self._client.memories.delete_matching(
             {"AND": [{"tags": TAG}, {f"metadata.{KEY}.{MARK}": {"eq": MARKED}}, *nobody]},
             collection_id=self._collection(),
@@ -145,8 +145,8 @@ class History:
                 **self._where,
             ).page()
             for memory in page["items"]:
-                is_ours = all(memory.get(name) == value for name, value in self._who.items())
-                if is_ours and _kept(memory):
+                is_somebody_s = any(memory.get(name) is not None for name in self._absent)
+                if not is_somebody_s and _kept(memory):
                     yield memory
             size, cursor = PAGE_ITEMS, page["next_cursor"]
             if not page["has_more"] or cursor is None:

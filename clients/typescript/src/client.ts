@@ -39,7 +39,7 @@ export class Mneme extends Operations {
       addressOf(options.baseUrl ?? (fromEnvironment("MNEME_BASE_URL") || BASE_URL)),
       keyOf(options.apiKey),
       options.timeoutMs ?? TIMEOUT_MS,
-      { ...RETRIES, ...options.retries },
+      { ...RETRIES, ...given(options.retries) },
       options.fetch ?? ((input, init) => fetch(input, init)),
     );
     super(transport);
@@ -81,6 +81,11 @@ function keyOf(given: string | undefined): string | undefined {
   }
   const surrounding = fromEnvironment("MNEME_API_KEY");
   return surrounding ? headerText("$MNEME_API_KEY", surrounding) : undefined;
+}
+
+/** The fields that have a value: undefined stands for the default. */
+function given(retries: Partial<Retries> = {}): Partial<Retries> {
+  return Object.fromEntries(Object.entries(retries).filter(([, value]) => value !== undefined));
 }
 
 /** A variable of the process, where there is a process. */

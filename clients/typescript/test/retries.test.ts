@@ -65,6 +65,15 @@ test("no attempt begins when the time is over", async () => {
   });
 });
 
+test("patience that is undefined is the default", async () => {
+  await withEndpoint([hangsUp], async (service) => {
+    const retries = { attemptsMax: undefined, firstMs: 1, waitMsMax: 1 };
+    const client = new Mneme({ baseUrl: service.url, apiKey: "k", retries });
+    await expect(client.memories.get("mem_1")).rejects.toBeInstanceOf(ConnectionFailed);
+    expect(service.received).toHaveLength(RETRIES.attemptsMax);
+  });
+});
+
 test("each call has a key of its own unless it is given one", async () => {
   await withEndpoint([answers(MEMORY, 201)], async (service) => {
     const client = calling(service);
