@@ -125,6 +125,16 @@ def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(
     assert "secret" not in str(raised.value)
 
 
+def test_any_other_header_is_checked_too(calling: Callable[..., None]) -> None:
+    with endpoint(answers({})) as service:
+        with pytest.raises(ValueError, match=r"^Prefer holds a character"):
+            calling(lambda client: client.memories.create(content="x", prefer="a\nb"), service)
+        with pytest.raises(ValueError, match=r"^If-Match is an empty text"):
+            calling(lambda client: client.memories.update("mem_1", title="x", if_match=""), service)
+        calling(lambda client: client.memories.update("mem_1", title="x", if_match=3), service)
+        assert [each.headers["if-match"] for each in service.received] == ['"3"']
+
+
 @pytest.mark.parametrize("end", ["", "/v1", "/v1/", "/", " ", "/v1\n"])
 @pytest.mark.parametrize("above", ["", "/behind"])
 def test_an_address_may_have_the_path_of_the_interface(

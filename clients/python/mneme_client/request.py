@@ -146,6 +146,7 @@ class Request:
     until: float | None = None
 
     def headers(self) -> dict[str, str]:
+        """Raises ValueError for a text that no header can hold."""
         made = {"Accept": self.accept}
         if self.body is not None:
             made["Content-Type"] = "application/json"
@@ -155,7 +156,7 @@ class Request:
             ("If-Match", self.if_match),
         ):
             if value is not None:
-                made[name] = value
+                made[name] = header_text(name, value)
         return made
 
     def content(self) -> bytes | None:
