@@ -88,7 +88,9 @@ class Page {
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method === "POST") {
+    if (request.url?.startsWith("/moved/")) {
+      response.writeHead(301, { Location: "/elsewhere" }).end();
+    } else if (request.method === "POST") {
       this.#posted(await text(request));
       response.end();
     } else if (request.url === "/script.js") {
@@ -103,7 +105,7 @@ class Page {
   /** What the expression gives in a browser that shows the page. */
   async evaluate(expression: string): Promise<unknown> {
     this.script = await bundled(`
-      import { reaches, tour } from "./tour.js";
+      import { moved, reaches, tour } from "./tour.js";
       let told;
       try { told = await ${expression}; } catch (error) { told = String(error.stack); }
       await fetch("/", { method: "POST", body: JSON.stringify(told) });`);
@@ -140,6 +142,11 @@ test("a page of an origin that the service was told of may do everything", async
 
 test("a page of another origin reaches nothing", async () => {
   expect(await otherPage.evaluate(call("reaches"))).toBe(false);
+});
+
+test("a redirect is not followed in a browser either", async () => {
+  const told = await page.evaluate(`moved("${page.origin}/moved")`);
+  expect(told).toMatch(/^UnreadableAnswer: .* \(a redirect\): is baseUrl right\?$/);
 });
 
 test("a worker at the edge may do everything", { timeout: 300_000 }, async () => {

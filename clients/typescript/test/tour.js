@@ -41,6 +41,13 @@ export async function tour(baseUrl, apiKey) {
   };
 }
 
+/** How a write ends at an address that redirects. */
+export async function moved(baseUrl) {
+  const client = new Mneme({ baseUrl, apiKey: "k" });
+  const error = await client.memories.create({ content: "x" }).catch((thrown) => thrown);
+  return String(error);
+}
+
 /** Whether a call gets an answer that may be read. */
 export async function reaches(baseUrl, apiKey) {
   const client = new Mneme({ baseUrl, apiKey, retries: { attemptsMax: 1 } });
