@@ -118,6 +118,35 @@ def test_filters_narrow_the_list_and_the_search_and_stay_in_the_address(
     assert "422" in "".join(ada.complaints())
 
 
+def test_an_old_collection_is_a_filter_and_what_is_none_never_shows_everything(
+    ada: Person, api: httpx.Client
+) -> None:
+    old = api.post("/v1/collections", json={"name": "The oldest"}).json()["id"]
+    for number in range(101):
+        api.post("/v1/collections", json={"name": f"Newer {number}"}).raise_for_status()
+    remember(api, "It is in the oldest one.", collection_id=old)
+    remember(api, "It is in the default one.")
+    ada.open(f"/memories?collection_id={old}")
+    ada.see("It is in the oldest one.", "1 memory", "in The oldest")
+    assert "default one" not in ada.text and ada.path == f"/memories?collection_id={old}"
+    assert ada.named("Collection", "select").get_attribute("value") == old
+    ada.see("choose an older one under Collections")
+    ada.press("New memory")
+    assert ada.named("Collection", "select").get_attribute("value") == old
+    ada.press("Cancel")
+    api.delete(f"/v1/collections/{old}").raise_for_status()
+    for asked in (f"collection_id={old}", "tier=bogus", "created_after=yesterday"):
+        ada.open(f"/memories?{asked}")
+        ada.until(
+            lambda: "That did not work" in ada.text or "Not found" in ada.text,
+            lambda asked=asked: f"{asked}: {ada.text}",
+        )
+        assert "default one" not in ada.text and ada.path == f"/memories?{asked}"
+    ada.open(f"/documents?collection_id={old}")
+    ada.see("Not found")
+    assert all("404" in said or "422" in said for said in ada.complaints())
+
+
 def test_a_question_without_an_answer_says_so(ada: Person, api: httpx.Client) -> None:
     remember(api, "The offsite is at a farmhouse near Porto.")
     ada.open("/memories?q=How+tall+is+the+Eiffel+Tower%3F")

@@ -268,6 +268,7 @@ export function tabs(views, chosen = 0) {
 
 // fields: {name, label, type, value, options, help, required, placeholder, ...attributes}
 //   type   any of <input>'s, or "textarea", "select" (options: [[value, label], ...]), "checks" (several of the options), "check", "tags"
+//          A select keeps a value that is none of its options: what was asked for is asked for, and whoever answers says what is wrong.
 // onsubmit gets {name: value}: numbers as numbers or null, check as boolean, checks and tags as lists, everything else as text. What the
 // service finds wrong with a field is shown there, everything else above the button. The element has .values() and .control(name).
 //   arrange  (row: name -> element, button, problem) -> nodes, for another order than one below the other
@@ -311,6 +312,7 @@ function control({ name, label, type = "text", value, options = [], help, ...att
   const said = h("p", { class: "problem", id: `${id}-problem`, hidden: true });
   const shared = { id, name, "aria-describedby": `${help ? id + "-help " : ""}${id}-problem`, ...attributes };
   const choices = options.map((option) => (Array.isArray(option) ? option : [option, option]));
+  if (type === "select" && value && !choices.some(([option]) => option === value)) choices.push([value, value]);
   const explained = help && h("p", { class: "note", id: `${id}-help` }, help);
   const complain = (text) => {
     replace(said, text);

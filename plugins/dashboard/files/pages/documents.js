@@ -2,7 +2,7 @@
 
 import { bytes, count, number, percent } from "../format.js";
 import { badge, card, empty, form, h, isAbort, link, meter, pageHead, pages, replace, time } from "../kit.js";
-import { collectionChoices } from "./memory-parts.js";
+import { collectionChoices, collectionHelp } from "./memory-parts.js";
 
 export const title = "Documents";
 
@@ -18,8 +18,8 @@ export const STATES = {
 export const state = ({ status }) => badge(...(STATES[status] ?? [status]));
 
 export async function render(root, { api, route, signal }) {
-  const collections = await collectionChoices(api, signal);
   const asked = Object.fromEntries(route.query);
+  const collections = await collectionChoices(api, signal, asked.collection_id);
   const list = pages({
     signal,
     noun: ["document", "documents"],
@@ -67,6 +67,7 @@ export async function render(root, { api, route, signal }) {
         type: "select",
         options: [["", "All collections"], ...collections],
         value: asked.collection_id,
+        help: collectionHelp(collections),
       },
     ],
     {

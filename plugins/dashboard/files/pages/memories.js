@@ -1,8 +1,8 @@
 // Memories: all of them, newest first, or what a search finds, with the reasons for its order. What is asked is in the address.
 
 import { decimal, duration, number } from "../format.js";
-import { badge, button, dialog, empty, form, h, link, load, meter, pageHead, pages, replace, toast } from "../kit.js";
-import { collectionChoices, memoryFields, memoryLine, sentMemory } from "./memory-parts.js";
+import { badge, button, dialog, empty, failure, form, h, link, load, meter, pageHead, pages, replace, toast } from "../kit.js";
+import { collectionChoices, collectionHelp, memoryFields, memoryLine, sentMemory } from "./memory-parts.js";
 import { explanation, highlighted } from "./scores.js";
 
 export const title = "Memories";
@@ -22,9 +22,10 @@ const CHANNELS = [
 const RESULTS = 10;
 
 export async function render(root, { api, route, signal }) {
-  const collections = await collectionChoices(api, signal);
+  const opened = Object.fromEntries(route.query);
+  const collections = await collectionChoices(api, signal, opened.collection_id);
   const results = h("div");
-  const search = searchForm(Object.fromEntries(route.query), collections, (asked) => {
+  const search = searchForm(opened, collections, (asked) => {
     route.note(asked);
     return asked.q ? showFound(results, api, asked, signal) : showAll(results, api, asked, collections, signal);
   });
@@ -32,7 +33,8 @@ export async function render(root, { api, route, signal }) {
     const store = (close) => async (values) => close(await api.post("/v1/memories", { ...sentMemory(values), wait_for_index: true }));
     const made = await dialog(
       "New memory",
-      (close) => form(memoryFields({}, collections), { submit: "Store", cancel: () => close(), onsubmit: store(close) }),
+      (close) =>
+        form(memoryFields({ collection_id: search.values().collection_id }, collections), { submit: "Store", cancel: () => close(), onsubmit: store(close) }),
       { wide: true },
     );
     if (!made) return;
@@ -47,12 +49,20 @@ export async function render(root, { api, route, signal }) {
     search,
     results,
   );
-  search.requestSubmit();
+  const lost = search.lost();
+  if (lost) replace(results, failure(new Error(`The address asks for “${lost}”, which is not understood. Search again without it.`)));
+  else search.requestSubmit();
 }
 
 function searchForm(asked, collections, show) {
   const narrowing = [
-    { name: "collection_id", label: "Collection", type: "select", options: [["", "All collections"], ...collections] },
+    {
+      name: "collection_id",
+      label: "Collection",
+      type: "select",
+      options: [["", "All collections"], ...collections],
+      help: collectionHelp(collections),
+    },
     { name: "user_id", label: "User", placeholder: "any" },
     { name: "session_id", label: "Session", placeholder: "any" },
     { name: "tag", label: "Tag", placeholder: "any" },
@@ -122,6 +132,8 @@ function searchForm(asked, collections, show) {
   });
   made.classList.add("card", "search");
   made.setAttribute("role", "search");
+  // The name of a filter that was asked for and that its field does not take, such as a time that is none.
+  made.lost = () => known.map(({ name }) => name).find((name) => asked[name] && !made.values()[name]);
   return made;
 }
 

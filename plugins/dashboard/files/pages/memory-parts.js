@@ -1,15 +1,30 @@
 // What several views have of a memory: a line in a list, the form to write one, the names of the collections.
 
 import { datetime } from "../format.js";
-import { badge, h, tags, time } from "../kit.js";
+import { badge, h, link, tags, time } from "../kit.js";
 
 const COLLECTIONS_OFFERED_MAX = 100;
 
-// [[id, name], ...], the newest hundred.
-export async function collectionChoices(api, signal) {
+// [[id, name], ...]: the newest hundred, and `wanted` among them however old it is; one that does not exist has its id for a name.
+export async function collectionChoices(api, signal, wanted) {
   const page = await api.get("/v1/collections", { limit: COLLECTIONS_OFFERED_MAX }, { signal });
-  return page.items.map(({ id, name }) => [id, name]);
+  const choices = page.items.map(({ id, name }) => [id, name]);
+  if (wanted && !choices.some(([id]) => id === wanted)) choices.push([wanted, await collectionName(api, wanted, signal)]);
+  return Object.assign(choices, { more: !!page.next_cursor });
 }
+
+async function collectionName(api, id, signal) {
+  try {
+    return (await api.get(`/v1/collections/${encodeURIComponent(id)}`, null, { signal })).name;
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    return id;
+  }
+}
+
+// What a choice among collections is explained with: how those are found that it does not offer.
+export const collectionHelp = (collections) =>
+  collections.more ? ["The newest are offered; choose an older one under ", link("/collections", "Collections"), "."] : null;
 
 export function memoryLine(memory, collections = []) {
   return h(
@@ -49,7 +64,14 @@ export function memoryFields(memory, collections) {
   return [
     { name: "content", label: "Content", type: "textarea", rows: 5, required: true, maxlength: 100_000, value: memory.content },
     { name: "title", label: "Title", maxlength: 255, value: memory.title ?? "" },
-    isNew && { name: "collection_id", label: "Collection", type: "select", options: [["", "Default collection"], ...collections] },
+    isNew && {
+      name: "collection_id",
+      label: "Collection",
+      type: "select",
+      options: [["", "Default collection"], ...collections],
+      value: memory.collection_id,
+      help: collectionHelp(collections),
+    },
     { name: "tags", label: "Tags", type: "tags", value: memory.tags, help: "With commas between them." },
     { name: "importance", label: "Importance, 0 to 1", type: "number", min: 0, max: 1, step: 0.05, value: memory.importance ?? 0.5 },
     isNew && { name: "user_id", label: "User", maxlength: 255 },

@@ -35,10 +35,8 @@ const QUERY_CHARS = 1_000;
 export async function render(root, { api, route, signal }) {
   const path = `/v1/memories/${encodeURIComponent(route.params.id)}`;
   const show = async () => {
-    const [{ body: memory, headers }, collections] = await Promise.all([
-      api.get(path, null, { signal, whole: true }),
-      collectionChoices(api, signal),
-    ]);
+    const { body: memory, headers } = await api.get(path, null, { signal, whole: true });
+    const collections = await collectionChoices(api, signal, memory.collection_id);
     const again = async () => show();
     replace(root, head(memory, headers.get("ETag"), { api, route, path, again }), ...body(memory, collections, { api, signal }));
   };
