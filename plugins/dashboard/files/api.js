@@ -89,7 +89,7 @@ export class Api {
   }
 
   // -> the body: JSON as an object, other text as a string, null for none. Raises ApiError.
-  // options: query, body, text (a body that is JSON already), headers, signal, whole (-> {status, headers, body} instead)
+  // options: query, body, text (a body that is JSON already), headers, signal, whole (-> {status, headers, body, text} instead)
   async call(method, path, { query, body, text: json, headers = {}, signal, whole = false } = {}) {
     const given = json ?? (body === undefined ? undefined : JSON.stringify(body));
     const sent = { ...headers };
@@ -100,7 +100,7 @@ export class Api {
     if (!answer.ok) throw this.#judged(await refusal(answer));
     const text = await answer.text();
     const parsed = !text ? null : (answer.headers.get("Content-Type") ?? "").includes("json") ? JSON.parse(text) : text;
-    return whole ? { status: answer.status, headers: answer.headers, body: parsed } : parsed;
+    return whole ? { status: answer.status, headers: answer.headers, body: parsed, text } : parsed;
   }
 
   // Send a form with files; onprogress gets the share that has been sent, 0 to 1. -> {status, body}. Raises ApiError.

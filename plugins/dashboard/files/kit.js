@@ -270,7 +270,8 @@ export function tabs(views, chosen = 0) {
 //   type   any of <input>'s, or "textarea", "select" (options: [[value, label], ...]), "checks" (several of the options), "check", "tags"
 //          A select keeps a value that is none of its options: what was asked for is asked for, and whoever answers says what is wrong.
 // onsubmit gets {name: value}: numbers as numbers or null, check as boolean, checks and tags as lists, everything else as text. What the
-// service finds wrong with a field is shown there, everything else above the button. The element has .values() and .control(name).
+// service finds wrong with a field is shown there, everything else above the button. The element has .values(), .changed(), which are
+// those that are not as they were at first, and .control(name).
 //   arrange  (row: name -> element, button, problem) -> nodes, for another order than one below the other
 export function form(fields, { submit = "Save", kind = "primary", onsubmit, cancel, inline = false, arrange }) {
   const controls = new Map(fields.map((field) => [field.name, control(field)]));
@@ -285,6 +286,9 @@ export function form(fields, { submit = "Save", kind = "primary", onsubmit, canc
   );
   made.values = () => Object.fromEntries([...controls].map(([name, one]) => [name, one.read()]));
   made.control = (name) => controls.get(name).input;
+  const first = made.values();
+  const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+  made.changed = () => Object.fromEntries(Object.entries(made.values()).filter(([name, value]) => !same(value, first[name])));
   made.addEventListener("submit", async (event) => {
     event.preventDefault();
     problem.hidden = true;
@@ -347,24 +351,25 @@ function control({ name, label, type = "text", value, options = [], help, ...att
       );
     else if (type === "textarea") input = h("textarea", { rows: 4, ...shared, value });
     else
-      input = h("input", { type: type === "tags" ? "text" : type, ...shared, value: type === "tags" ? (value ?? []).join(", ") : value });
+      input = h("input", { type: type === "tags" ? "text" : type, ...shared, value: type === "tags" ? tagsText(value ?? []) : value });
     row = h("div", { class: "field" }, h("label", { for: id }, label), input, explained, said);
     read = () => {
-      if (type === "tags")
-        return [
-          ...new Set(
-            input.value
-              .split(",")
-              .map((one) => one.trim())
-              .filter(Boolean),
-          ),
-        ];
+      if (type === "tags") return tagsOf(input.value);
       if (type === "number" || type === "range") return input.value === "" ? null : Number(input.value);
       return input.value;
     };
   }
   input.addEventListener("input", () => complain(""));
   return { row, input, read, check, complain };
+}
+
+// Tags as a field has them: commas between them, and quotes around one that holds a comma or begins with a quote.
+const tagsText = (found) => found.map((tag) => (/^["\s]|[,]|\s$/.test(tag) ? `"${tag.replaceAll('"', '""')}"` : tag)).join(", ");
+
+function tagsOf(text) {
+  const found = text.matchAll(/\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]+))(?:,|$)/g);
+  const each = [...found].map(([, quoted, plain]) => (quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"')));
+  return [...new Set(each.filter(Boolean))];
 }
 
 // --- tables of many rows ----------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import { decimal, duration, number } from "../format.js";
 import { badge, button, dialog, empty, failure, form, h, link, load, meter, pageHead, pages, replace, toast } from "../kit.js";
-import { collectionChoices, collectionHelp, memoryFields, memoryLine, sentMemory } from "./memory-parts.js";
+import { collectionChoices, collectionHelp, memoryFields, memoryLine, newMemory } from "./memory-parts.js";
 import { explanation, highlighted } from "./scores.js";
 
 export const title = "Memories";
@@ -30,7 +30,7 @@ export async function render(root, { api, route, signal }) {
     return asked.q ? showFound(results, api, asked, signal) : showAll(results, api, asked, collections, signal);
   });
   const add = async () => {
-    const store = (close) => async (values) => close(await api.post("/v1/memories", { ...sentMemory(values), wait_for_index: true }));
+    const store = (close) => async (values) => close(await api.call("POST", "/v1/memories", { text: newMemory(values) }));
     const made = await dialog(
       "New memory",
       (close) =>

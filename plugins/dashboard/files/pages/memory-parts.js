@@ -1,6 +1,7 @@
 // What several views have of a memory: a line in a list, the form to write one, the names of the collections.
 
 import { datetime } from "../format.js";
+import { indented, objectText } from "../json-text.js";
 import { badge, h, link, tags, time } from "../kit.js";
 
 const COLLECTIONS_OFFERED_MAX = 100;
@@ -58,8 +59,8 @@ memoryLine.about = (memory, collections = []) => {
   );
 };
 
-// The fields of a new memory, or, with one, those of it that can be changed.
-export function memoryFields(memory, collections) {
+// The fields of a new memory, or, with one, those of it that can be changed. metadata: its metadata, as JSON.
+export function memoryFields(memory, collections, metadata = "{}") {
   const isNew = !memory.id;
   return [
     { name: "content", label: "Content", type: "textarea", rows: 5, required: true, maxlength: 100_000, value: memory.content },
@@ -72,8 +73,17 @@ export function memoryFields(memory, collections) {
       value: memory.collection_id,
       help: collectionHelp(collections),
     },
-    { name: "tags", label: "Tags", type: "tags", value: memory.tags, help: "With commas between them." },
-    { name: "importance", label: "Importance, 0 to 1", type: "number", min: 0, max: 1, step: 0.05, value: memory.importance ?? 0.5 },
+    { name: "tags", label: "Tags", type: "tags", value: memory.tags, help: 'With commas between them; quotes around one that has a comma: "Smith, John".' },
+    {
+      name: "importance",
+      label: "Importance, 0 to 1",
+      type: "number",
+      min: 0,
+      max: 1,
+      step: "any",
+      required: !isNew,
+      value: memory.importance ?? 0.5,
+    },
     isNew && { name: "user_id", label: "User", maxlength: 255 },
     isNew && { name: "session_id", label: "Session", maxlength: 255 },
     isNew && { name: "speaker", label: "Speaker", maxlength: 255 },
@@ -83,19 +93,29 @@ export function memoryFields(memory, collections) {
       type: "textarea",
       rows: 3,
       spellcheck: "false",
-      value: JSON.stringify(memory.metadata ?? {}, null, 2),
+      value: indented(metadata),
     },
   ].filter(Boolean);
 }
 
-// What a form says, as the API takes it: empty texts are absent.
-export function sentMemory(values) {
-  const { metadata, ...rest } = values;
-  let parsed;
+// What a form says of a new memory, as JSON that the API takes: empty texts are absent.
+export const newMemory = (values) => sent(Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value != null)));
+
+// What changes of one: its changed fields alone, where an emptied title is none.
+export const changedMemory = ({ title, ...changed }) => sent(title === undefined ? changed : { ...changed, title: title || null });
+
+// Metadata goes as it was typed, since a number of it may be one that JavaScript does not have.
+function sent({ metadata, ...rest }) {
+  const fields = Object.entries({ ...rest, wait_for_index: true }).map(([name, value]) => [name, JSON.stringify(value)]);
+  if (metadata !== undefined) fields.push(["metadata", checkedJson(metadata.trim() || "{}")]);
+  return objectText(Object.fromEntries(fields));
+}
+
+function checkedJson(text) {
   try {
-    parsed = JSON.parse(metadata.trim() || "{}");
+    JSON.parse(text);
   } catch (wrong) {
     throw Object.assign(new Error(`This is not JSON: ${wrong.message}`), { param: "metadata" });
   }
-  return { ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== "" && value != null)), metadata: parsed };
+  return text;
 }

@@ -1,15 +1,14 @@
 // One memory: what it says, who said it and when, its timeline, what took its place, and what is like it.
 
 import { count, datetime, decimal, duration, number } from "../format.js";
+import { fieldText, indented } from "../json-text.js";
 import {
   badge,
   button,
   card,
   confirm,
-  dialog,
   empty,
   facts,
-  form,
   h,
   identifier,
   link,
@@ -23,7 +22,8 @@ import {
   time,
   toast,
 } from "../kit.js";
-import { collectionChoices, memoryFields, memoryLine, sentMemory } from "./memory-parts.js";
+import { editing } from "./memory-edit.js";
+import { collectionChoices, memoryLine } from "./memory-parts.js";
 import { timeline } from "./memory-timeline.js";
 
 export const title = "Memory";
@@ -35,32 +35,20 @@ const QUERY_CHARS = 1_000;
 export async function render(root, { api, route, signal }) {
   const path = `/v1/memories/${encodeURIComponent(route.params.id)}`;
   const show = async () => {
-    const { body: memory, headers } = await api.get(path, null, { signal, whole: true });
+    const read = await api.get(path, null, { signal, whole: true });
+    const memory = read.body;
     const collections = await collectionChoices(api, signal, memory.collection_id);
     const again = async () => show();
-    replace(root, head(memory, headers.get("ETag"), { api, route, path, again }), ...body(memory, collections, { api, signal }));
+    const metadata = fieldText(read.text, "metadata") ?? "{}";
+    replace(root, head(read, { api, route, path, again }), ...body(memory, metadata, collections, { api, signal }));
   };
   await show();
 }
 
-function head(memory, version, { api, route, path, again }) {
+function head(read, { api, route, path, again }) {
+  const memory = read.body;
   const edit = async () => {
-    const save = (close) => async (values) => {
-      const { title, ...changed } = sentMemory(values);
-      close(
-        await api.patch(
-          path,
-          { ...changed, title: title ?? null, wait_for_index: true },
-          { headers: version ? { "If-Match": version } : {} },
-        ),
-      );
-    };
-    const changed = await dialog(
-      "Edit memory",
-      (close) => form(memoryFields(memory, []), { submit: "Save", cancel: () => close(), onsubmit: save(close) }),
-      { wide: true },
-    );
-    if (!changed) return;
+    if (!(await editing(api, path, read))) return;
     toast("Saved. The version before is in its history.");
     await again();
   };
@@ -86,9 +74,9 @@ function head(memory, version, { api, route, path, again }) {
   );
 }
 
-function body(memory, collections, { api, signal }) {
+function body(memory, metadata, collections, { api, signal }) {
   const collection = collections.find(([id]) => id === memory.collection_id);
-  const metadata = Object.keys(memory.metadata ?? {}).length > 0;
+  const described = Object.keys(memory.metadata ?? {}).length > 0;
   return [
     card(
       null,
@@ -119,7 +107,7 @@ function body(memory, collections, { api, signal }) {
         ["Application", memory.app_id],
         ["Source", [memory.source, memory.source_reference].filter(Boolean).join(", ")],
       ]),
-      metadata && h("div", { class: "stack tight" }, h("h2", { class: "small" }, "Metadata"), h("pre", null, JSON.stringify(memory.metadata, null, 2))),
+      described && h("div", { class: "stack tight" }, h("h2", { class: "small" }, "Metadata"), h("pre", { tabindex: "0" }, indented(metadata))),
     ),
     tabs([
       ["Timeline", () => timeline(memory, api, signal)],
