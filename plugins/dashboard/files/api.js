@@ -1,9 +1,15 @@
 // The public API as the account that is signed in, and the session itself.
 
 const TIMINGS_MAX = 200;
+const ANSWER_SECONDS_MAX = 60;
+export const LONG_SECONDS_MAX = 300; // of what a language model writes, and of what takes many records in
+const UPLOAD_SECONDS_MAX = 3_600;
+const SERVER_ERROR = 500;
+const KEY_HEADER = "Idempotency-Key";
+const KEY_BYTES = 16;
 
 export class ApiError extends Error {
-  // status 0: the service was not reached.
+  // status 0: the service was not reached, or has not answered.
   constructor(status, error = {}, retryAfter = null) {
     super(error.message || (status ? `The service answered ${status}.` : "The service cannot be reached."));
     Object.assign(this, {
@@ -56,8 +62,8 @@ export class Session extends EventTarget {
     const headers = this.csrf ? { "X-Mneme-CSRF": this.csrf } : {};
     if (body) headers["Content-Type"] = "application/json";
     const answer = await reach("/dashboard/session", { method, headers, body: body && JSON.stringify(body) });
-    if (!answer.ok) throw await refusal(answer);
-    return answer.status === 204 ? { account: null, csrf: null } : answer.json();
+    if (!answer.ok) throw refusal(answer);
+    return answer.status === 204 ? { account: null, csrf: null } : JSON.parse(answer.text);
   }
 
   note(method, path, answer, seconds) {
@@ -65,6 +71,27 @@ export class Session extends EventTarget {
     if (this.timings.length > TIMINGS_MAX) this.timings.shift();
   }
 }
+
+// One Idempotency-Key for what is asked, until it is answered: whoever asks for the same again after an answer was lost is told what came
+// of it, and nothing is done twice. What differs in anything has a key of its own.
+const keys = new Map();
+
+async function keyed(asked, send) {
+  if (!keys.has(asked)) keys.set(asked, hexadecimal(crypto.getRandomValues(new Uint8Array(KEY_BYTES))));
+  let error = null;
+  try {
+    return await send({ [KEY_HEADER]: keys.get(asked) });
+  } catch (failed) {
+    error = failed;
+    throw failed;
+  } finally {
+    const running = error?.param === KEY_HEADER && error.retryAfter;
+    const unknown = error && (!error.status || error.status >= SERVER_ERROR || running);
+    if (!unknown) keys.delete(asked);
+  }
+}
+
+const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 // Paths are those of the API, such as "/v1/memories"; queries are objects, in which null, undefined and "" are left out.
 export class Api {
@@ -89,26 +116,39 @@ export class Api {
   }
 
   // -> the body: JSON as an object, other text as a string, null for none. Raises ApiError.
-  // options: query, body, text (a body that is JSON already), headers, signal, whole (-> {status, headers, body, text} instead)
-  async call(method, path, { query, body, text: json, headers = {}, signal, whole = false } = {}) {
+  // options: query, body, text (a body that is JSON already), headers, signal, seconds (that an answer may take),
+  // whole (-> {status, headers, body, text} instead)
+  async call(method, path, { query, body, text: json, headers = {}, signal, seconds, whole = false } = {}) {
+    const url = this.href(path, query);
     const given = json ?? (body === undefined ? undefined : JSON.stringify(body));
-    const sent = { ...headers };
-    if (method !== "GET") sent["X-Mneme-CSRF"] = this.#session.csrf ?? "";
-    if (given !== undefined) sent["Content-Type"] = "application/json";
-    const answer = await reach(this.href(path, query), { method, headers: sent, signal, body: given });
+    const kept = given === undefined ? headers : { ...headers, "Content-Type": "application/json" };
+    const send = (further) => this.#once(method, path, { url, headers: { ...kept, ...further }, signal, seconds, body: given });
+    const answer = method === "GET" ? await send() : await keyed(JSON.stringify([method, url, headers, given]), send);
+    return whole ? answer : answer.body;
+  }
+
+  async #once(method, path, { url, headers, ...options }) {
+    const sent = method === "GET" ? headers : { ...headers, "X-Mneme-CSRF": this.#session.csrf ?? "" };
+    const answer = await reach(url, { method, headers: sent, ...options });
     this.#session.note(method, path, answer, Number(answer.headers.get("X-Process-Time")));
-    if (!answer.ok) throw this.#judged(await refusal(answer));
-    const text = await answer.text();
-    const parsed = !text ? null : (answer.headers.get("Content-Type") ?? "").includes("json") ? JSON.parse(text) : text;
-    return whole ? { status: answer.status, headers: answer.headers, body: parsed, text } : parsed;
+    if (!answer.ok) throw this.#judged(refusal(answer));
+    const { status, headers: told, text } = answer;
+    const body = !text ? null : (told.get("Content-Type") ?? "").includes("json") ? JSON.parse(text) : text;
+    return { status, headers: told, body, text };
   }
 
   // Send a form with files; onprogress gets the share that has been sent, 0 to 1. -> {status, body}. Raises ApiError.
-  upload(path, form, { onprogress, signal } = {}) {
+  upload(path, form, options = {}) {
+    const named = [...form].map(([name, value]) => [name, value instanceof File ? [value.name, value.size, value.lastModified] : value]);
+    return keyed(JSON.stringify([path, named]), (key) => this.#uploaded(path, form, { ...options, key }));
+  }
+
+  #uploaded(path, form, { onprogress, signal, key }) {
     return new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
       request.open("POST", this.href(path));
-      request.setRequestHeader("X-Mneme-CSRF", this.#session.csrf ?? "");
+      request.timeout = 1_000 * UPLOAD_SECONDS_MAX;
+      for (const [name, value] of Object.entries({ ...key, "X-Mneme-CSRF": this.#session.csrf ?? "" })) request.setRequestHeader(name, value);
       request.upload.onprogress = (event) => event.lengthComputable && onprogress?.(event.loaded / event.total);
       request.onload = () => {
         const body = parsed(request.responseText);
@@ -116,6 +156,7 @@ export class Api {
         else reject(this.#judged(new ApiError(request.status, said(body), request.getResponseHeader("Retry-After"))));
       };
       request.onerror = () => reject(new ApiError(0));
+      request.ontimeout = () => reject(late(UPLOAD_SECONDS_MAX));
       request.onabort = () => reject(new DOMException("The upload was stopped.", "AbortError"));
       signal?.addEventListener("abort", () => request.abort());
       request.send(form);
@@ -131,10 +172,13 @@ export class Api {
 
 // A request of the API's that asks for no credential, such as one that a ticket opens. -> the body. Raises ApiError.
 export async function post(path, body, { signal } = {}) {
-  const headers = { "Content-Type": "application/json" };
-  const answer = await reach(path, { method: "POST", headers, signal, body: JSON.stringify(body) });
-  if (!answer.ok) throw await refusal(answer);
-  return answer.json();
+  const given = JSON.stringify(body);
+  return keyed(JSON.stringify([path, given]), async (key) => {
+    const headers = { ...key, "Content-Type": "application/json" };
+    const answer = await reach(path, { method: "POST", headers, signal, body: given });
+    if (!answer.ok) throw refusal(answer);
+    return JSON.parse(answer.text);
+  });
 }
 
 // The operator's own requests. The token is in this object and nowhere else: it goes with the view.
@@ -146,23 +190,30 @@ export class Operator {
 
   async get(path, { signal } = {}) {
     const answer = await reach(path, { headers: { Authorization: `Bearer ${this.#token}` }, signal });
-    if (!answer.ok) throw await refusal(answer);
-    return answer.json();
+    if (!answer.ok) throw refusal(answer);
+    return JSON.parse(answer.text);
   }
 }
 
-async function reach(url, options) {
+// -> {ok, status, headers, text}, once all of it is here. Raises ApiError, AbortError.
+async function reach(url, { signal, seconds = ANSWER_SECONDS_MAX, ...options }) {
+  const limit = AbortSignal.timeout(1_000 * seconds);
+  const either = signal ? AbortSignal.any([signal, limit]) : limit;
   try {
-    return await fetch(url, { ...options, credentials: "same-origin", cache: "no-store" });
+    const answer = await fetch(url, { ...options, signal: either, credentials: "same-origin", cache: "no-store" });
+    const { ok, status, headers } = answer;
+    return { ok, status, headers, text: await answer.text() };
   } catch (failed) {
+    if (failed.name === "TimeoutError") throw late(seconds);
     if (failed.name === "AbortError") throw failed;
     throw new ApiError(0);
   }
 }
 
-async function refusal(answer) {
-  return new ApiError(answer.status, said(parsed(await answer.text())), answer.headers.get("Retry-After"));
-}
+const late = (seconds) =>
+  new ApiError(0, { message: `The service has not answered for ${seconds} seconds. Ask again: what was asked before is not done twice.` });
+
+const refusal = ({ status, headers, text }) => new ApiError(status, said(parsed(text)), headers.get("Retry-After"));
 
 // The error of a body; what a tier lacks has its fields at the top, and its code in `error`.
 function said(body) {

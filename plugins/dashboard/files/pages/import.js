@@ -1,5 +1,6 @@
 // Taking an export in: a part at a time, so that one sees how far it has come, may stop it, and can go on later.
 
+import { LONG_SECONDS_MAX } from "../api.js";
 import { count, number, percent } from "../format.js";
 import { button, card, form, h, isAbort, meter, replace, table } from "../kit.js";
 
@@ -99,7 +100,7 @@ function parsed(lines) {
 async function sent(api, text, line, signal) {
   for (;;) {
     try {
-      return await api.call("POST", "/v1/account/import/parts", { text, signal });
+      return await api.call("POST", "/v1/account/import/parts", { text, signal, seconds: LONG_SECONDS_MAX });
     } catch (error) {
       if (!BUSY.includes(error.status) || error.code === "quota_exceeded") throw error;
       const seconds = Number(error.retryAfter) || WAIT_SECONDS;

@@ -1,5 +1,6 @@
 // The playground: one question put to search, reason and chat side by side, with what each took and what its answer rests on.
 
+import { LONG_SECONDS_MAX } from "../api.js";
 import { decimal, duration, number } from "../format.js";
 import { badge, card, empty, facts, form, h, load, pageHead, replace } from "../kit.js";
 import { result, verdict } from "./memories.js";
@@ -60,7 +61,7 @@ const unconfigured = () =>
 
 // -> {body, seconds}: a reply, and how long the service took for it.
 async function timed(api, path, body, signal) {
-  const { body: reply, headers } = await api.post(path, body, { signal, whole: true });
+  const { body: reply, headers } = await api.post(path, body, { signal, seconds: LONG_SECONDS_MAX, whole: true });
   return { reply, seconds: Number(headers.get("X-Process-Time")) };
 }
 
