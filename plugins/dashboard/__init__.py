@@ -6,7 +6,8 @@ account that is signed in.
 
     GET    /dashboard, /dashboard/...  the page; what is no file is one of its views
     GET    /dashboard/session          who is signed in, and the session's anti-forgery value
-    POST   /dashboard/session          sign in with e-mail and password; with full_name: sign up
+    POST   /dashboard/session          sign in with e-mail and password; with full_name: sign up;
+                                       the session whose anti-forgery value comes along is ended
     DELETE /dashboard/session          sign out; the access token is revoked
     any    /dashboard/api/v1/...       the same below /v1, as the account that is signed in
 
@@ -15,7 +16,9 @@ Invariants:
   not reached from here.
 - Whatever changes something needs the session's anti-forgery value in X-Mneme-CSRF, which only a
   script of this very site can have read. It is a keyed digest of the token: bound to the session,
-  and nothing to remember. Signing in has no session yet, so it has to come as JSON, which no
+  and nothing to remember. Reading needs none, but where one comes along it has to be the session's:
+  so no page shows one account's data under the name of another, whoever signed in in the tab beside
+  it. Signing in has no session yet, so it has to come as JSON, which no
   foreign page can send; and nothing is done for a request that the browser says came from another
   site.
 - What the API answers may hold what strangers wrote. Here it would have the page's origin, so it is

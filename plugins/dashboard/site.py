@@ -53,6 +53,8 @@ _TYPES = {
     ".css": b"text/css",
     ".svg": b"image/svg+xml",
 }
+# Below these a view has an identifier, which may hold a dot without being a file.
+_VIEWS_OF_ONE = frozenset(f"{PREFIX}/{view}" for view in ("memories", "documents", "webhooks"))
 _SAFE_METHODS = ["GET", "HEAD"]
 _SMALLER_AT_LEAST = 0.9  # a file that gzip leaves larger than this share of itself is sent as it is
 
@@ -132,7 +134,8 @@ class Dashboard:
             raise MethodNotAllowed(_SAFE_METHODS)
         asset = self._assets.get(scope["path"])
         if asset is None:
-            if "." in scope["path"].rpartition("/")[2]:
+            above, _, last = scope["path"].rpartition("/")
+            if "." in last and above not in _VIEWS_OF_ONE:
                 raise NotFound("The dashboard has no such file.")
             asset = self._page
         if asset.etag in headers.get(b"if-none-match", b""):
@@ -200,6 +203,11 @@ class Dashboard:
             return
         session = answer.json()
         token = session["access_token"]
+        replaced = _token(scope, headers)
+        if replaced is not None and _is_csrf_of(headers, replaced):
+            await self._client.call(
+                "POST", "/v1/auth/logout", within=scope, authorization=f"Bearer {replaced}"
+            )
         me = await self._client.call(
             "GET", "/v1/auth/me", within=scope, authorization=f"Bearer {token}"
         )
@@ -237,7 +245,7 @@ class Dashboard:
         token = _token(scope, headers)
         if token is None:
             raise Unauthenticated("Nobody is signed in.")
-        if scope["method"] not in _SAFE_METHODS:
+        if scope["method"] not in _SAFE_METHODS or CSRF_HEADER in headers:
             _check_csrf(headers, token)
         kept = [
             pair
@@ -286,9 +294,19 @@ def _cookie(scope: Scope, token: str, seconds: int) -> bytes:
     return f"{COOKIE}={token}; Path={PREFIX}; {attributes}".encode()
 
 
+def _is_csrf_of(headers: Headers, token: str) -> bool:
+    return hmac.compare_digest(headers.get(CSRF_HEADER, b""), csrf_of(token).encode())
+
+
 def _check_csrf(headers: Headers, token: str) -> None:
-    if not hmac.compare_digest(headers.get(CSRF_HEADER, b""), csrf_of(token).encode()):
-        raise PermissionDenied("X-Mneme-CSRF does not belong to this session. Load the page again.")
+    """The page finds in `details` that the session is another one than it was."""
+    if _is_csrf_of(headers, token):
+        return
+    said = "X-Mneme-CSRF does not belong to this session. Load the page again."
+    where = ["header", "X-Mneme-CSRF"]
+    raise PermissionDenied(
+        said, details=[{"loc": where, "msg": "Not of this session.", "type": "other_session"}]
+    )
 
 
 def _refuse_other_sites(scope: Scope, headers: Headers) -> None:

@@ -143,7 +143,7 @@ def test_an_ended_session_asks_to_sign_in_and_goes_on_where_one_was(
     ).raise_for_status()
     ada.press("Filter")
     ada.see("Your session is over.", "Sign in to Mneme")
-    ada.fill("E-mail address", ada.email)
+    assert ada.named("E-mail address", "input").get_attribute("value") == ada.email
     ada.fill("Password", PASSWORD)
     ada.press("Sign in")
     ada.see("Shelves that keep memories and documents apart")

@@ -4,7 +4,7 @@ const TIMINGS_MAX = 200;
 const ANSWER_SECONDS_MAX = 60;
 export const LONG_SECONDS_MAX = 300; // of what a language model writes, and of what takes many records in
 const UPLOAD_SECONDS_MAX = 3_600;
-const SERVER_ERROR = 500;
+const [UNAUTHENTICATED, FORBIDDEN, SERVER_ERROR] = [401, 403, 500];
 const KEY_HEADER = "Idempotency-Key";
 const KEY_BYTES = 16;
 
@@ -26,6 +26,9 @@ export class ApiError extends Error {
 export class Session extends EventTarget {
   account = null;
   csrf = null;
+  // why ("ended" or "stale") -> promise of whether somebody signed in again, to the same account.
+  renew = async () => false;
+  #renewing = null;
   chat = false; // whether the service has a language model to chat with
   // {at: ms, seconds, status, method, path}: what each call of this page took in the service, by its own clock.
   timings = [];
@@ -42,8 +45,51 @@ export class Session extends EventTarget {
   }
 
   async signOut() {
-    await this.#own("DELETE");
+    try {
+      await this.#own("DELETE");
+    } catch (error) {
+      if (!(await this.mended(error, this.csrf))) throw error;
+      await this.#own("DELETE");
+    }
     this.end();
+  }
+
+  // Whether the account of this page is signed in in this browser, be it since a moment ago and in another tab. Says when it is another.
+  async seen() {
+    const now = await this.#own("GET");
+    if (!now.account) return false;
+    const same = now.account.user_id === this.account?.user_id;
+    if (same) this.#take(now);
+    else this.dispatchEvent(new CustomEvent("changed", { detail: now.account }));
+    return same;
+  }
+
+  // Whether what refused a call of this session is out of the way, so that it can be made again. csrf: what the call was made with.
+  async mended(error, csrf) {
+    const other = error.details.some(({ type }) => type === "other_session");
+    if ((other || error.status === UNAUTHENTICATED) && this.csrf && csrf !== this.csrf) return true;
+    if (other) {
+      let changed = null;
+      const note = ({ detail }) => (changed = detail);
+      this.addEventListener("changed", note, { once: true });
+      const same = await this.seen();
+      this.removeEventListener("changed", note);
+      if (changed) error.message = `${changed.email} is signed in in this browser now. Load the page again.`;
+      return same || (!changed && this.#asked("ended"));
+    }
+    if (error.status === UNAUTHENTICATED) return this.#asked("ended");
+    if (!isStale(error)) return false;
+    if (await this.#asked("stale")) return true;
+    throw new DOMException("Nobody signed in again.", "AbortError");
+  }
+
+  // Somebody is asked once, however many calls wait for it.
+  async #asked(why) {
+    if (!this.account) return false;
+    this.#renewing ??= this.renew(why).finally(() => (this.#renewing = null));
+    if (await this.#renewing) return true;
+    if (why === "ended" && this.account) this.end("Your session is over. Sign in again to go on.");
+    return false;
   }
 
   // Forget who was signed in, and say so; the page shows the sign-in form.
@@ -128,10 +174,14 @@ export class Api {
   }
 
   async #once(method, path, { url, headers, ...options }) {
-    const sent = method === "GET" ? headers : { ...headers, "X-Mneme-CSRF": this.#session.csrf ?? "" };
-    const answer = await reach(url, { method, headers: sent, ...options });
+    const { csrf } = this.#session;
+    const answer = await reach(url, { method, headers: { ...headers, "X-Mneme-CSRF": csrf ?? "" }, ...options });
     this.#session.note(method, path, answer, Number(answer.headers.get("X-Process-Time")));
-    if (!answer.ok) throw this.#judged(refusal(answer));
+    if (!answer.ok) {
+      const error = refusal(answer);
+      if (await this.#session.mended(error, csrf)) return this.#once(method, path, { url, headers, ...options });
+      throw error;
+    }
     const { status, headers: told, text } = answer;
     const body = !text ? null : (told.get("Content-Type") ?? "").includes("json") ? JSON.parse(text) : text;
     return { status, headers: told, body, text };
@@ -143,7 +193,17 @@ export class Api {
     return keyed(JSON.stringify([path, named]), (key) => this.#uploaded(path, form, { ...options, key }));
   }
 
-  #uploaded(path, form, { onprogress, signal, key }) {
+  async #uploaded(path, form, options) {
+    const { csrf } = this.#session;
+    try {
+      return await this.#transferred(path, form, options);
+    } catch (error) {
+      if (!(error instanceof ApiError) || !(await this.#session.mended(error, csrf))) throw error;
+      return this.#uploaded(path, form, options);
+    }
+  }
+
+  #transferred(path, form, { onprogress, signal, key }) {
     return new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
       request.open("POST", this.href(path));
@@ -153,7 +213,7 @@ export class Api {
       request.onload = () => {
         const body = parsed(request.responseText);
         if (request.status < 400) resolve({ status: request.status, body });
-        else reject(this.#judged(new ApiError(request.status, said(body), request.getResponseHeader("Retry-After"))));
+        else reject(new ApiError(request.status, said(body), request.getResponseHeader("Retry-After")));
       };
       request.onerror = () => reject(new ApiError(0));
       request.ontimeout = () => reject(late(UPLOAD_SECONDS_MAX));
@@ -162,13 +222,10 @@ export class Api {
       request.send(form);
     });
   }
-
-  // A 401 here is a session that is over: whoever waits for the answer still gets the error.
-  #judged(error) {
-    if (error.status === 401) this.#session.end("Your session is over. Sign in again to go on.");
-    return error;
-  }
 }
+
+// Whether a call needs a login that is not so long ago (auth.fresh_login_seconds). The API says so in its message alone.
+const isStale = ({ status, message }) => status === FORBIDDEN && /\bneeds a login of the last\b/.test(message);
 
 // A request of the API's that asks for no credential, such as one that a ticket opens. -> the body. Raises ApiError.
 export async function post(path, body, { signal } = {}) {

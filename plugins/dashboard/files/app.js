@@ -8,7 +8,7 @@
 // signal  is aborted when the view is left: pass it to api calls, and stop timers with it
 
 import { Api, Session } from "./api.js";
-import { button, failure, h, isAbort, loading, pageHead, replace, svg, toast } from "./kit.js";
+import { button, dialog, failure, h, isAbort, loading, pageHead, replace, svg, toast } from "./kit.js";
 import { GROUPS, PAGES } from "./pages/index.js";
 
 const BASE = "/dashboard";
@@ -20,6 +20,7 @@ const api = new Api(session);
 const app = document.getElementById("app");
 let frame = null;
 let left = new AbortController();
+let shown = location.href; // what going back leads to again while a dialog stays open
 let arrived = false; // from the second view on, its heading takes the focus, so that it is read out
 
 // --- addresses --------------------------------------------------------------------------------------------------------
@@ -33,9 +34,19 @@ const patterns = PAGES.map((page) => {
 function find(path) {
   for (const { page, names, expression } of patterns) {
     const found = expression.exec(path);
-    if (found) return { page, params: Object.fromEntries(names.map((name, index) => [name, decodeURIComponent(found[index + 1])])) };
+    const values = found?.slice(1).map(decoded);
+    if (values && !values.includes(null)) return { page, params: Object.fromEntries(names.map((name, index) => [name, values[index]])) };
   }
   return null;
+}
+
+// null: no text was ever written like this.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
 }
 
 function here() {
@@ -52,6 +63,7 @@ function note(changes) {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) value == null || value === "" ? query.delete(name) : query.set(name, value);
   history.replaceState(null, "", location.pathname + (query.size ? "?" + query : ""));
+  shown = location.href;
 }
 
 // --- showing a view ---------------------------------------------------------------------------------------------------
@@ -62,7 +74,8 @@ async function show() {
   const { signal } = left;
   const path = here();
   const query = new URLSearchParams(location.search);
-  document.querySelectorAll("dialog[open]").forEach((open) => open.close());
+  shown = location.href;
+  document.querySelectorAll("dialog[open]:not([data-stays])").forEach((open) => open.close());
   const found = find(path);
   if (!session.account) {
     if (path !== SIGN_IN && !found?.page.open) return go(`${SIGN_IN}?next=${encodeURIComponent(path + location.search)}`, { replaced: true });
@@ -193,16 +206,61 @@ document.addEventListener("click", (event) => {
   const anchor = event.target.closest?.("a[href]");
   if (!anchor || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   const { origin, pathname, search } = new URL(anchor.href);
+  if (origin === location.origin && pathname.startsWith(BASE + "/api/") && anchor.hasAttribute("download")) return download(event, anchor);
   const ours = origin === location.origin && (pathname === BASE || pathname.startsWith(BASE + "/")) && !pathname.startsWith(BASE + "/api/");
   if (!ours || anchor.hasAttribute("download") || anchor.target || anchor.getAttribute("href").startsWith("#")) return;
   event.preventDefault();
   go((pathname.slice(BASE.length) || HOME) + search).then(() => scrollTo(0, 0));
 });
-addEventListener("popstate", show);
+addEventListener("popstate", () => {
+  const open = [...document.querySelectorAll("dialog[data-stays]")].at(-1);
+  if (!open) return show();
+  history.pushState(null, "", shown);
+  open.dispatchEvent(new Event("back"));
+});
+addEventListener("beforeunload", (event) => document.querySelector("dialog[data-stays]") && event.preventDefault());
 session.addEventListener("ended", ({ detail }) => {
   if (detail.reason) toast(detail.reason);
   detail.reason ? show() : go(SIGN_IN);
 });
+
+session.renew = async (why) => (await import("./pages/sign-in-again.js")).signInAgain(session, why);
+session.addEventListener("changed", ({ detail }) => changed(detail));
+
+// A browser fetches a file without a word of this page: whether it is still the account of this page that is signed in is asked before.
+async function download(event, { href, download: name }) {
+  event.preventDefault();
+  try {
+    await api.get("/v1/auth/me");
+    h("a", { href: new URL(href).pathname + new URL(href).search, download: name }).click();
+  } catch (error) {
+    if (!isAbort(error)) toast(error.message, { tone: "bad" });
+  }
+}
+
+// Somebody else has signed in in another tab. Nothing of this page's account is lost before somebody has read that.
+let telling = false;
+async function changed(account) {
+  if (telling) return;
+  telling = true;
+  const who = [h("strong", null, account.email), " has signed in in another tab. This page still shows what belongs to "];
+  await dialog(
+    "Somebody else is signed in now",
+    (close) =>
+      h(
+        "div",
+        { class: "stack" },
+        h("p", null, who, h("strong", null, session.account.email), ", and nothing can be done for that account here until it is signed in again."),
+        h(
+          "div",
+          { class: "row end" },
+          button("Stay here", () => close()),
+          button(`Go on as ${account.email}`, () => location.assign(BASE), { kind: "primary" }),
+        ),
+      ),
+  );
+  telling = false;
+}
 
 async function start() {
   replace(app, loading());

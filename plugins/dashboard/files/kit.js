@@ -181,25 +181,38 @@ export function toast(text, { tone = "", action, ms = action ? 2 * TOAST_MS : TO
 }
 
 // A modal dialog; the browser keeps the focus inside and gives it back. body: node, or close -> node. -> promise of what `close` was given.
-export function dialog(title, body, { wide = false } = {}) {
+// stays: going back leaves the dialog where it is; a text asks before the dialog is closed otherwise than by what is in it.
+export function dialog(title, body, { wide = false, stays = false } = {}) {
   return new Promise((resolve) => {
     const heading = newId("dialog");
-    const close = (value) => (made.close(), resolve(value));
+    let over = false;
+    let asking = false;
+    const close = (value) => ((over = true), made.close(), made.remove(), resolve(value));
+    const dismiss = async () => {
+      if (asking) return;
+      asking = true;
+      const sure = typeof stays !== "string" || (await confirm("Close this?", stays, { label: "Close it" }));
+      asking = false;
+      if (sure) close(undefined);
+    };
     const made = h("dialog", {
       class: wide ? "wide" : "",
       "aria-labelledby": heading,
-      oncancel: (event) => (event.preventDefault(), close(undefined)),
+      dataset: stays ? { stays: "" } : {},
+      oncancel: (event) => (event.preventDefault(), dismiss()),
+      onback: () => typeof stays === "string" && dismiss(),
     });
     made.append(
       h(
         "div",
         { class: "dialog-head" },
         h("h2", { id: heading }, title),
-        button("✕", () => close(undefined), { kind: "quiet small", "aria-label": "Close" }),
+        button("✕", dismiss, { kind: "quiet small", "aria-label": "Close" }),
       ),
       typeof body === "function" ? body(close) : body,
     );
-    made.addEventListener("close", () => (made.remove(), resolve(undefined)));
+    // A browser closes what is dismissed twice in a row, and asks nobody.
+    made.addEventListener("close", () => (stays && !over ? made.showModal() : (made.remove(), resolve(undefined))));
     document.body.append(made);
     made.showModal();
   });

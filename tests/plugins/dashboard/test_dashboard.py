@@ -107,7 +107,15 @@ def test_files_bring_everything_with_them_and_never_write_markup(path: str) -> N
 
 @pytest.mark.parametrize(
     "path",
-    ["", "/", "/memories", "/memories/mem_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e", "/no/such/view"],
+    [
+        "",
+        "/",
+        "/memories",
+        "/memories/mem_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e",
+        "/memories/a.b",
+        "/webhooks/%zz",
+        "/no/such/view",
+    ],
 )
 def test_every_view_is_the_page(service: InProcess, path: str) -> None:
     answer = service.request("GET", f"/dashboard{path}")
@@ -238,6 +246,16 @@ def test_what_the_api_refuses_is_passed_on(service: InProcess) -> None:
     assert service.request("PUT", "/dashboard/session", {}).status_code == 405
 
 
+def test_signing_in_again_ends_the_session_that_it_replaces(ada: BrowserSession) -> None:
+    again = ada("POST", "/dashboard/session", ADA)
+    assert again.status_code == 200 and kept(again).value != ada.token
+    assert ada.service.request("GET", "/v1/auth/me", who=ada.token).status_code == 401
+    # Without the value of the old one nothing is ended: any page may send a form.
+    other = BrowserSession(ada.service, ADA)
+    other("POST", "/dashboard/session", ADA, X_Mneme_CSRF="0" * 64)
+    assert ada.service.request("GET", "/v1/auth/me", who=other.token).status_code == 200
+
+
 def test_signing_in_is_throttled_like_a_login(tmp_path: Any) -> None:
     with in_process(tmp_path, auth__login_per_minute=1) as service:
         statuses = [
@@ -295,6 +313,16 @@ def test_changes_need_the_session_s_own_anti_forgery_value(ada: BrowserSession, 
                 == 403
             )
     assert ada("GET", "/dashboard/api/v1/memories").json()["total_count"] == 0
+
+
+def test_reading_under_the_value_of_another_session_is_refused(ada: BrowserSession) -> None:
+    other = BrowserSession(ada.service, ADA)
+    refused = ada("GET", "/dashboard/api/v1/memories", X_Mneme_CSRF=other.csrf)
+    assert refused.status_code == 403
+    assert refused.json()["error"]["details"][0]["type"] == "other_session"
+    assert ada("GET", "/dashboard/api/v1/memories").status_code == 200
+    followed = ada.service.request("GET", "/dashboard/api/v1/memories", Cookie=ada.cookie)
+    assert followed.status_code == 200  # a link of the page, which sends no header
 
 
 # --- the passage ----------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 // API keys: what opens the account from elsewhere. A key's text is shown once, where it is made.
 
 import { compact, count } from "../format.js";
-import { badge, button, confirm, copyButton, dialog, form, h, mono, pageHead, pages, time, toast } from "../kit.js";
+import { badge, button, confirm, dialog, form, h, mono, pageHead, pages, time, toast } from "../kit.js";
+import { secretDialog } from "./secret.js";
 
 export const title = "API keys";
 
@@ -64,19 +65,10 @@ export async function render(root, { api, signal }) {
     );
     if (!made) return;
     list.reload();
-    await dialog("Your new API key", (close) =>
-      h(
-        "div",
-        { class: "stack" },
-        h("p", null, "Copy it now. It is shown this once, and nobody can look it up later."),
-        h("div", { class: "secret row between" }, mono(made.key), copyButton(made.key, "Copy the key")),
-        h(
-          "div",
-          { class: "row end" },
-          button("I have copied it", () => close(), { kind: "primary" }),
-        ),
-      ),
-    );
+    await secretDialog("Your new API key", made.key, {
+      copy: "Copy the key",
+      told: "Copy it now. It is shown this once, and nobody can look it up later.",
+    });
   };
 
   root.append(

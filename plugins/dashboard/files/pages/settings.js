@@ -6,19 +6,17 @@ import {
   button,
   card,
   confirm,
-  copyButton,
-  dialog,
   empty,
   facts,
   h,
   identifier,
-  mono,
   pageHead,
   pages,
   table,
   time,
 } from "../kit.js";
 import { importCard } from "./import.js";
+import { secretDialog } from "./secret.js";
 
 export const title = "Settings";
 
@@ -135,20 +133,12 @@ function danger(api, session) {
     )
       return;
     const { receipt } = await api.delete("/v1/account", { confirm: "erase-account" });
-    await dialog("The account is erased", (close) =>
-      h(
-        "div",
-        { class: "stack" },
-        h("p", null, "This receipt proves it, and shows how far the sweeping of its stores has come. Keep it if you may need it:"),
-        h("div", { class: "secret row between" }, mono(receipt), copyButton(receipt, "Copy the receipt")),
-        h("p", { class: "note" }, "Ask with it at POST /v1/account/receipts, without signing in."),
-        h(
-          "div",
-          { class: "row end" },
-          button("Done", () => close(), { kind: "primary" }),
-        ),
-      ),
-    );
+    await secretDialog("The account is erased", receipt, {
+      copy: "Copy the receipt",
+      told: "This receipt proves it, and shows how far the sweeping of its stores has come. Keep it if you may need it:",
+      further: "Programs ask with it at POST /v1/account/receipts, without signing in.",
+      done: "Done",
+    });
     session.end();
   };
   const made = card(

@@ -6,7 +6,7 @@ import { form, h, replace } from "../kit.js";
 export const title = "Sign in";
 
 const EMAIL = { name: "email", label: "E-mail address", type: "email", required: true, autocomplete: "username" };
-const CODE = {
+export const CODE = {
   name: "code",
   label: "Code",
   required: true,
@@ -14,7 +14,7 @@ const CODE = {
   autocomplete: "one-time-code",
   help: "Of your authenticator app, or a recovery code.",
 };
-const PASSWORD = { name: "password", label: "Password", type: "password", required: true };
+export const PASSWORD = { name: "password", label: "Password", type: "password", required: true };
 
 export async function render(root, { session, route, signal }) {
   const askForCode = (onsubmit) => {

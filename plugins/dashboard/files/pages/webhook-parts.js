@@ -1,7 +1,8 @@
 // What the views of webhooks share: the form, the secret that is shown once, and a delivery with its attempts.
 
 import { datetime, duration, number } from "../format.js";
-import { badge, button, copyButton, dialog, empty, facts, form, h, identifier, load, mono, table, time, toast } from "../kit.js";
+import { badge, button, dialog, empty, facts, form, h, identifier, load, mono, table, time, toast } from "../kit.js";
+import { secretDialog } from "./secret.js";
 
 const EVENTS = [
   "memory.created",
@@ -111,22 +112,12 @@ export async function rotate(api, webhook) {
   return made;
 }
 
-function showSecret(title, secret, further) {
-  return dialog(title, (close) =>
-    h(
-      "div",
-      { class: "stack" },
-      h("p", null, "Copy it now: it is shown this once. Your receiver verifies the header ", mono("X-Webhook-Signature-256"), " with it."),
-      further && h("p", { class: "note" }, further),
-      h("div", { class: "secret row between" }, mono(secret), copyButton(secret, "Copy the secret")),
-      h(
-        "div",
-        { class: "row end" },
-        button("I have copied it", () => close(), { kind: "primary" }),
-      ),
-    ),
-  );
-}
+const showSecret = (title, secret, further) =>
+  secretDialog(title, secret, {
+    copy: "Copy the secret",
+    told: ["Copy it now: it is shown this once. Your receiver verifies the header ", mono("X-Webhook-Signature-256"), " with it."],
+    further,
+  });
 
 // A delivery in a dialog: what was sent, how each attempt ended, and a way to send it again. onchange: after it was replayed.
 export function openDelivery(api, webhookId, deliveryId, { onchange }) {
