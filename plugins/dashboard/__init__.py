@@ -5,7 +5,8 @@ passage to the public API. It stores nothing and can do nothing that the API wou
 account that is signed in.
 
     GET    /dashboard, /dashboard/...  the page; what is no file is one of its views
-    GET    /dashboard/session          who is signed in, and the session's anti-forgery value
+    GET    /dashboard/session          who is signed in, the session's anti-forgery value, and who
+                                       may sign up (`auth.registration`)
     POST   /dashboard/session          sign in with e-mail and password; with full_name: sign up;
                                        the session whose anti-forgery value comes along is ended
     DELETE /dashboard/session          sign out; the access token is revoked

@@ -109,6 +109,7 @@ class Dashboard:
     def __init__(self, client: InProcessClient, settings: Settings):
         self._client = client
         self._has_chat = settings.llm.base_url is not None
+        self._registration = settings.auth.registration
         self._assets = {
             f"{PREFIX}/{path.relative_to(FILES).as_posix()}": Asset.of(path)
             for path in FILES.glob("**/*")
@@ -168,16 +169,15 @@ class Dashboard:
 
     async def _tell(self, scope: Scope, token: str | None, send: Send) -> None:
         """Not being signed in is an answer, not an error: it is how every visit begins."""
+        nobody = {"account": None, "csrf": None, "registration": self._registration}
         if token is None:
-            await _send_json(send, 200, {"account": None, "csrf": None})
+            await _send_json(send, 200, nobody)
             return
         answer = await self._client.call(
             "GET", "/v1/auth/me", within=scope, authorization=f"Bearer {token}"
         )
         if answer.status == 401:
-            await _send_json(
-                send, 200, {"account": None, "csrf": None}, [(b"set-cookie", _cookie(scope, "", 0))]
-            )
+            await _send_json(send, 200, nobody, [(b"set-cookie", _cookie(scope, "", 0))])
         elif answer.status != 200:
             await _pass_on(send, answer)
         else:
@@ -224,7 +224,12 @@ class Dashboard:
 
     def _session_view(self, me: Answer, token: str) -> dict[str, Any]:
         """A session as the page knows it. chat: whether the service has a model to chat with."""
-        return {"account": me.json(), "csrf": csrf_of(token), "chat": self._has_chat}
+        return {
+            "account": me.json(),
+            "csrf": csrf_of(token),
+            "chat": self._has_chat,
+            "registration": self._registration,
+        }
 
     # --- the passage to the API -------------------------------------------------------------------
 

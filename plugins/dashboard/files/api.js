@@ -30,6 +30,7 @@ export class Session extends EventTarget {
   renew = async () => false;
   #renewing = null;
   chat = false; // whether the service has a language model to chat with
+  registration = "open"; // who may sign up: "open", "mailed", "invite" or "closed"
   // {at: ms, seconds, status, method, path}: what each call of this page took in the service, by its own clock.
   timings = [];
 
@@ -98,10 +99,11 @@ export class Session extends EventTarget {
     this.dispatchEvent(new CustomEvent("ended", { detail: { reason } }));
   }
 
-  #take({ account, csrf, chat = false }) {
+  #take({ account, csrf, chat = false, registration = this.registration }) {
     this.account = account;
     this.csrf = csrf;
     this.chat = chat;
+    this.registration = registration;
   }
 
   async #own(method, body) {

@@ -79,7 +79,7 @@ async function show() {
   const found = find(path);
   if (!session.account) {
     if (path !== SIGN_IN && !found?.page.open) return go(`${SIGN_IN}?next=${encodeURIComponent(path + location.search)}`, { replaced: true });
-  } else if (path === SIGN_IN) {
+  } else if (path === SIGN_IN && !query.has("forgotten")) {
     const next = query.get("next") ?? HOME;
     return go(next.startsWith("/") && !next.startsWith("//") ? next : HOME, { replaced: true });
   }

@@ -216,7 +216,7 @@ def test_over_https_the_cookie_is_this_host_s_and_never_travels_in_the_clear(
 def test_nobody_is_signed_in_at_first_or_with_a_cookie_that_is_worth_nothing(
     service: InProcess,
 ) -> None:
-    nobody = {"account": None, "csrf": None}
+    nobody = {"account": None, "csrf": None, "registration": "open"}
     assert service.request("GET", "/dashboard/session").json() == nobody
     answer = service.request("GET", "/dashboard/session", Cookie="mneme_session=forged")
     assert answer.json() == nobody and kept(answer)["max-age"] == "0"

@@ -1,4 +1,4 @@
-// Signing in, signing up, and asking for a link that sets another password.
+// Signing in, signing up as far as the service lets people, and asking for a link: one that sets another password, or an invitation.
 
 import { post } from "../api.js";
 import { form, h, replace } from "../kit.js";
@@ -15,80 +15,91 @@ export const CODE = {
   help: "Of your authenticator app, or a recovery code.",
 };
 export const PASSWORD = { name: "password", label: "Password", type: "password", required: true };
+const NEW = [
+  { name: "full_name", label: "Name", required: true, maxlength: 255, autocomplete: "name" },
+  EMAIL,
+  { ...PASSWORD, autocomplete: "new-password", minlength: 10, help: "At least 10 characters." },
+];
+// Of `auth.registration`: what is asked of an invitation, where one is needed.
+const INVITED = {
+  mailed: "The code of the mail that you were sent. It is good for the address that it was sent to.",
+  invite: "This service takes whom its operator invites. Without an invitation, ask whoever runs it for one.",
+};
 
 export async function render(root, { session, route, signal }) {
-  const askForCode = (onsubmit) => {
-    replace(
-      root,
-      h(
-        "section",
-        { class: "card entry-card" },
-        h("h1", { tabindex: "-1" }, "Your second factor"),
-        form([CODE], { submit: "Sign in", onsubmit }),
-      ),
-    );
-    root.querySelector("input").focus();
+  const next = route.query.get("next") ?? "/";
+  const given = route.query.get("invitation");
+  const show = (heading, ...content) => {
+    replace(root, h("section", { class: "card entry-card" }, heading, content));
+    (root.querySelector("input") ?? root.querySelector("h1")).focus();
   };
-  const askForLink = () => {
-    replace(
-      root,
-      h(
-        "section",
-        { class: "card entry-card" },
-        h("h1", { tabindex: "-1" }, "A new password"),
-        form([EMAIL], {
-          submit: "Send me a link",
-          onsubmit: async (values) => {
-            await post("/v1/auth/password-reset", values, { signal });
-            const sent = "If the address has an account, a mail is on its way. Its link works once, for an hour.";
-            replace(root, h("section", { class: "card entry-card" }, h("h1", { tabindex: "-1" }, "Look into your mailbox"), h("p", null, sent)));
-            root.querySelector("h1").focus();
-          },
-        }),
-        h("p", { class: "note" }, h("button", { type: "button", class: "as-link", onclick: () => show(false) }, "Sign in")),
-      ),
-    );
-    root.querySelector("input").focus();
+  const titled = (text) => h("h1", { tabindex: "-1" }, text);
+  const marked = (text) => [h("img", { src: "/dashboard/icon.svg", alt: "", width: 40, height: 40 }), titled(text)];
+  const choice = (before, label, chosen) => h("p", { class: "note" }, before, h("button", { type: "button", class: "as-link", onclick: chosen }, label));
+
+  const enter = async (values) => {
+    try {
+      await session.signIn(values);
+    } catch (error) {
+      if (values.code || !error.details?.some((detail) => detail.type === "totp_required")) throw error;
+      show(titled("Your second factor"), form([CODE], { submit: "Sign in", onsubmit: (code) => enter({ ...values, ...code }) }));
+      return;
+    }
+    await route.go(next.startsWith("/") && !next.startsWith("//") ? next : "/", { replaced: true });
   };
-  const show = (signingUp) => {
-    const next = route.query.get("next") ?? "/";
-    const enter = async (values) => {
-      const invitation = route.query.get("invitation");
-      try {
-        await session.signIn(signingUp && invitation ? { ...values, invitation } : values);
-      } catch (error) {
-        if (values.code || !error.details?.some((detail) => detail.type === "totp_required")) throw error;
-        askForCode((code) => enter({ ...values, ...code }));
-        return;
-      }
-      await route.go(next.startsWith("/") && !next.startsWith("//") ? next : "/", { replaced: true });
-    };
-    const fields = signingUp
-      ? [
-          { name: "full_name", label: "Name", required: true, maxlength: 255, autocomplete: "name" },
-          EMAIL,
-          { ...PASSWORD, autocomplete: "new-password", minlength: 10, help: "At least 10 characters." },
-        ]
-      : [EMAIL, { ...PASSWORD, autocomplete: "current-password" }];
-    replace(
-      root,
-      h(
-        "section",
-        { class: "card entry-card" },
-        h("img", { src: "/dashboard/icon.svg", alt: "", width: 40, height: 40 }),
-        h("h1", { tabindex: "-1" }, signingUp ? "Create your account" : "Sign in to Mneme"),
-        form(fields, { submit: signingUp ? "Sign up" : "Sign in", onsubmit: enter }),
-        h(
-          "p",
-          { class: "note" },
-          signingUp ? "You have an account? " : "No account yet? ",
-          h("button", { type: "button", class: "as-link", onclick: () => show(!signingUp) }, signingUp ? "Sign in" : "Sign up"),
-        ),
-        !signingUp &&
-          h("p", { class: "note" }, h("button", { type: "button", class: "as-link", onclick: askForLink }, "Forgot your password?")),
-      ),
+
+  const signIn = () =>
+    show(
+      marked("Sign in to Mneme"),
+      form([EMAIL, { ...PASSWORD, autocomplete: "current-password" }], { submit: "Sign in", onsubmit: enter }),
+      session.registration === "closed"
+        ? h("p", { class: "note" }, "No account yet? This service takes no new ones; ask whoever runs it.")
+        : choice("No account yet? ", "Sign up", signUp),
+      choice("", "Forgot your password?", askForPassword),
     );
-    root.querySelector("input").focus();
+
+  const signUp = () => (session.registration === "mailed" && !given ? askForInvitation() : register());
+
+  const register = () => {
+    const invited = INVITED[session.registration];
+    const invitation = { name: "invitation", label: "Invitation", required: true, maxlength: 255, autocomplete: "off", spellcheck: "false" };
+    const fields = invited ? [{ ...invitation, value: given ?? "", help: invited }, ...NEW] : NEW;
+    show(
+      marked("Create your account"),
+      form(fields, { submit: "Sign up", onsubmit: (values) => enter(!invited && given ? { ...values, invitation: given } : values) }),
+      choice("You have an account? ", "Sign in", signIn),
+    );
   };
-  route.query.has("forgotten") ? askForLink() : show(route.query.has("new"));
+
+  // Whether an address has an account nobody is told here.
+  const askForLink = (heading, path, { told, sent, further }) =>
+    show(
+      titled(heading),
+      told && h("p", null, told),
+      form([EMAIL], {
+        submit: "Send me a link",
+        onsubmit: async (values) => {
+          await post(path, values, { signal });
+          show(titled("Look into your mailbox"), h("p", null, sent), further);
+        },
+      }),
+      further,
+      choice("", "Sign in", signIn),
+    );
+
+  const askForPassword = () =>
+    askForLink("A new password", "/v1/auth/password-reset", {
+      sent: "If the address has an account, a mail is on its way. Its link works once, for an hour.",
+    });
+
+  const askForInvitation = () =>
+    askForLink("Create your account", "/v1/auth/invitation-request", {
+      told: "Accounts are made with an invitation, which is mailed to the address that is to have one.",
+      sent: "A mail is on its way. What is in it makes the account, for a day; if the address has one already, it sets a new password.",
+      further: choice("You have an invitation? ", "Sign up with it", register),
+    });
+
+  if (route.query.has("forgotten")) askForPassword();
+  else if (!route.query.has("new") && !given) signIn();
+  else session.registration === "closed" ? signIn() : signUp();
 }
