@@ -1,7 +1,7 @@
 // Sessions: where somebody is signed in to the account, and a way to end each of them.
 
 import { count } from "../format.js";
-import { badge, button, confirm, h, pageHead, pages, time, toast } from "../kit.js";
+import { badge, button, confirm, h, link, pageHead, pages, time, toast } from "../kit.js";
 
 export const title = "Sessions";
 
@@ -66,7 +66,11 @@ export async function render(root, { api, session, signal }) {
 
   root.append(
     pageHead("Sessions", {
-      subtitle: "Everywhere that somebody is signed in to this account. End what you do not recognise, and change the password then.",
+      subtitle: [
+        "Everywhere that somebody is signed in to this account. End what you do not recognise, and ",
+        link("/settings", "change the password"),
+        " then.",
+      ],
       actions: [button("End all others", endOthers, { kind: "danger" })],
     }),
     list,

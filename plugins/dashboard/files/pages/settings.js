@@ -17,6 +17,7 @@ import {
 } from "../kit.js";
 import { importCard } from "./import.js";
 import { secretDialog } from "./secret.js";
+import { securityCard } from "./security.js";
 
 export const title = "Settings";
 
@@ -40,6 +41,7 @@ export async function render(root, { api, session, signal }) {
         ["Since", time(account.created_at, datetime(account.created_at))],
       ]),
     ),
+    securityCard(api, session, signal),
     card("Appearance", themes()),
     card(
       "Take everything along",
