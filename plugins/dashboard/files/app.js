@@ -8,7 +8,7 @@
 // signal  is aborted when the view is left: pass it to api calls, and stop timers with it
 
 import { Api, Session } from "./api.js";
-import { button, dialog, failure, h, isAbort, loading, pageHead, replace, svg, toast } from "./kit.js";
+import { button, dialog, failure, h, isAbort, loading, pageHead, replace, svg, toast, told } from "./kit.js";
 import { GROUPS, PAGES } from "./pages/index.js";
 
 const BASE = "/dashboard";
@@ -234,7 +234,7 @@ async function download(event, { href, download: name }) {
     await api.get("/v1/auth/me");
     h("a", { href: new URL(href).pathname + new URL(href).search, download: name }).click();
   } catch (error) {
-    if (!isAbort(error)) toast(error.message, { tone: "bad" });
+    if (!isAbort(error)) toast(told(error), { tone: "bad" });
   }
 }
 

@@ -53,5 +53,15 @@ export function duration(ms) {
   return ms < 172_800_000 ? `${number(ms / 3_600_000)} h` : `${number(ms / 86_400_000)} d`;
 }
 
+// How long it is, in full: "45 seconds", "12 minutes", "5 hours", "2 days and 15 hours"; never less than it is.
+export function span(seconds) {
+  if (seconds < 90) return count(Math.ceil(seconds), "second");
+  if (seconds < 5_400) return count(Math.ceil(seconds / 60), "minute");
+  const hours = Math.ceil(seconds / 3_600);
+  if (hours < 48) return count(hours, "hour");
+  const days = count(Math.floor(hours / 24), "day");
+  return hours % 24 ? `${days} and ${count(hours % 24, "hour")}` : days;
+}
+
 // "mem_06gz…e47s": long identifiers keep both ends.
 export const shortened = (id, ends = 6) => (id && id.length > 2 * ends + 6 ? `${id.slice(0, ends + 4)}…${id.slice(-ends)}` : id);

@@ -1,6 +1,7 @@
 // The parts that pages are made of. Text only ever becomes text: nothing here parses HTML, so what a memory says is never run.
 
 import { ago, count, datetime, number, shortened } from "./format.js";
+import { worded } from "./wording.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const PROPERTIES = new Set([
@@ -98,13 +99,15 @@ export const loading = (text = "Loading…") => h("div", { class: "state", role:
 export const empty = (title, text, ...actions) =>
   h("div", { class: "state empty" }, h("strong", null, title), text && h("p", null, text), actions);
 
+// What an error says, with links to the views that it speaks of.
+export const told = (error) => worded(error).map((part) => (Array.isArray(part) ? link(part[1], part[0]) : part));
+
 export function failure(error, retry) {
-  const wait = error.retryAfter ? ` Wait ${error.retryAfter} seconds.` : "";
   return h(
     "div",
     { class: "state failure", role: "alert" },
     h("strong", null, error.status === 404 ? "Not found" : "That did not work"),
-    h("p", null, error.message + wait),
+    h("p", null, told(error)),
     error.requestId && h("p", { class: "note" }, "Request ", mono(error.requestId)),
     retry && button("Try again", retry),
   );
@@ -138,7 +141,7 @@ export function button(label, onclick, { kind = "", type = "button", title, disa
     try {
       await onclick(event);
     } catch (error) {
-      if (!isAbort(error)) toast(error.message, { tone: "bad" });
+      if (!isAbort(error)) toast(told(error), { tone: "bad" });
     } finally {
       made.removeAttribute("aria-busy");
     }
@@ -314,8 +317,8 @@ export function form(fields, { submit = "Save", kind = "primary", onsubmit, canc
     } catch (error) {
       if (isAbort(error)) return;
       const place = controls.get((error.param ?? "").split(".").find((part) => controls.has(part)));
-      if (place) (place.complain(error.details?.[0]?.msg ?? error.message), place.input.focus());
-      else (replace(problem, error.message), (problem.hidden = false));
+      if (place) (place.complain(error.details?.[0]?.msg ?? told(error)), place.input.focus());
+      else (replace(problem, told(error)), (problem.hidden = false));
     } finally {
       send.disabled = false;
       send.removeAttribute("aria-busy");

@@ -1,7 +1,7 @@
 // Documents: files that are read, cut into chunks and searched like memories. Several can be uploaded at once.
 
 import { bytes, count, number, percent } from "../format.js";
-import { badge, card, empty, form, h, isAbort, link, meter, pageHead, pages, replace, time } from "../kit.js";
+import { badge, card, empty, form, h, isAbort, link, meter, pageHead, pages, replace, time, told } from "../kit.js";
 import { collectionChoices, collectionHelp } from "./memory-parts.js";
 
 export const title = "Documents";
@@ -105,7 +105,7 @@ function uploader(api, collections, list, signal) {
       if (tags.length) body.set("tags", tags.join(","));
       body.set("file", file);
       waiting.push(() => upload(api, line, file, body, signal).then(list.reload));
-      replace(line, told(file.name, "waiting to be sent"));
+      replace(line, upload.line(file.name, "waiting to be sent"));
     }
     if (files.length > FILES_MAX)
       queue.prepend(
@@ -144,19 +144,17 @@ function uploader(api, collections, list, signal) {
   return box;
 }
 
-const told = (name, ...said) => h("div", { class: "row between" }, h("span", null, name), h("span", { class: "note" }, said));
-
 // Sends the file, then watches its document until it is ready. Ends in every case with a line that says how it went.
 async function upload(api, line, file, body, signal) {
   const bar = meter(0, `Upload of ${file.name}`);
   const share = h("span", null, percent(0));
-  replace(line, told(file.name, share), bar);
+  replace(line, upload.line(file.name, share), bar);
   try {
     const onprogress = (sent) => ((bar.value = sent), replace(share, percent(sent)));
     const { status, body: reply } = await api.upload("/v1/documents/upload", body, { signal, onprogress });
     const path = `/documents/${reply.document.id}`;
     let document = reply.document;
-    replace(line, told(file.name, "being read"), h("progress", { class: "meter", "aria-label": "Being read" }));
+    replace(line, upload.line(file.name, "being read"), h("progress", { class: "meter", "aria-label": "Being read" }));
     while (!["completed", "failed"].includes(document.status)) {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       document = await api.get("/v1" + path, null, { signal });
@@ -166,8 +164,10 @@ async function upload(api, line, file, body, signal) {
         ? h("span", { class: "problem" }, document.error?.message ?? "It could not be read.")
         : `${count(document.chunk_count, "chunk")}${status === 200 ? ", was here already" : ""}`;
     const job = reply.job_id && [", ", link(`/jobs?job=${reply.job_id}`, "its job")];
-    replace(line, told(link(path, file.name), state(document), " ", outcome, job));
+    replace(line, upload.line(link(path, file.name), state(document), " ", outcome, job));
   } catch (error) {
-    if (!isAbort(error)) replace(line, told(file.name, h("span", { class: "problem", role: "alert" }, error.message)));
+    if (!isAbort(error)) replace(line, upload.line(file.name, h("span", { class: "problem", role: "alert" }, told(error))));
   }
 }
+
+upload.line = (name, ...said) => h("div", { class: "row between" }, h("span", null, name), h("span", { class: "note" }, said));

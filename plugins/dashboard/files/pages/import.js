@@ -2,7 +2,7 @@
 
 import { LONG_SECONDS_MAX } from "../api.js";
 import { count, number, percent } from "../format.js";
-import { button, card, form, h, isAbort, meter, replace, table } from "../kit.js";
+import { button, card, form, h, isAbort, meter, replace, table, told as said } from "../kit.js";
 
 const PART_RECORDS = 50; // unless the export says how many its blocks have
 const FILE_BYTES_MAX = 512 * 1024 * 1024;
@@ -60,9 +60,9 @@ async function run(api, file, told, signal) {
     replace(told, h("p", { role: "status" }, h("strong", null, `Imported: ${summary(sums)}.`)), h("p", { class: "note" }, whose), byKind(sums));
   } catch (error) {
     if (signal.aborted) return;
-    const why = isAbort(error) ? "It was stopped." : error.message;
+    const why = isAbort(error) ? "It was stopped." : said(error);
     const rest = done ? ` ${count(done, "record was", "records were")} taken in or known before; import the file again to go on.` : "";
-    replace(told, h("p", { class: "problem", role: "alert" }, why + rest));
+    replace(told, h("p", { class: "problem", role: "alert" }, why, rest));
   }
 }
 

@@ -20,7 +20,7 @@ const SPANS = {
   day: [
     ["30", "30 days"],
     ["90", "90 days"],
-    ["365", "a year"],
+    ["365", "365 days"],
   ],
   month: [
     ["12", "12 months"],

@@ -1,7 +1,7 @@
 // One webhook: what it takes, whether it is well, and everything that was sent to it.
 
 import { number } from "../format.js";
-import { badge, button, card, confirm, empty, facts, h, identifier, load, pageHead, pages, replace, tags, time, toast } from "../kit.js";
+import { badge, button, card, confirm, empty, facts, h, identifier, link, pageHead, pages, replace, tags, time, toast } from "../kit.js";
 import { attempted, deliveryBadge, edit, openDelivery, rotate } from "./webhook-parts.js";
 
 export const title = "Webhook";
@@ -12,14 +12,8 @@ const REFRESH_MS = 2_000;
 
 export async function render(root, { api, route, signal }) {
   const { id } = route.params;
-  const path = `/v1/webhooks/${id}`;
-  const show = () =>
-    load(
-      root,
-      () => api.get(path, null, { signal }),
-      (webhook) => view(webhook),
-      { signal },
-    );
+  const path = `/v1/webhooks/${encodeURIComponent(id)}`;
+  const show = async () => replace(root, view(await api.get(path, null, { signal })));
 
   function view(webhook) {
     const active = webhook.status === "active";
@@ -55,6 +49,7 @@ export async function render(root, { api, route, signal }) {
       await route.go("/webhooks");
     };
     return [
+      h("p", null, link("/webhooks", "← Webhooks")),
       pageHead(webhook.url, {
         subtitle: webhook.description,
         actions: [
