@@ -20,7 +20,9 @@ const api = new Api(session);
 const app = document.getElementById("app");
 let frame = null;
 let left = new AbortController();
-let shown = location.href; // what going back leads to again while a dialog stays open
+let shown = location.href;
+let position = history.state?.at ?? 0; // of what is shown among the page's own entries of the history
+let returning = false;
 let arrived = false; // from the second view on, its heading takes the focus, so that it is read out
 
 // --- addresses --------------------------------------------------------------------------------------------------------
@@ -55,14 +57,15 @@ function here() {
 
 // Go to a view: its path with a query, without /dashboard.
 function go(path, { replaced = false } = {}) {
-  history[replaced ? "replaceState" : "pushState"](null, "", BASE + path);
+  if (!replaced) position += 1;
+  history[replaced ? "replaceState" : "pushState"]({ at: position }, "", BASE + path);
   return show();
 }
 
 function note(changes) {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) value == null || value === "" ? query.delete(name) : query.set(name, value);
-  history.replaceState(null, "", location.pathname + (query.size ? "?" + query : ""));
+  history.replaceState(history.state, "", location.pathname + (query.size ? "?" + query : ""));
   shown = location.href;
 }
 
@@ -212,11 +215,19 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   go((pathname.slice(BASE.length) || HOME) + search).then(() => scrollTo(0, 0));
 });
-addEventListener("popstate", () => {
+// Going back leads to where one was again while a dialog stays open, which is told of it.
+addEventListener("popstate", ({ state }) => {
   const open = [...document.querySelectorAll("dialog[data-stays]")].at(-1);
-  if (!open) return show();
-  history.pushState(null, "", shown);
-  open.dispatchEvent(new Event("back"));
+  const steps = position - (state?.at ?? position);
+  if (returning) returning = false;
+  else if (!open) {
+    position -= steps;
+    return show();
+  } else if (steps) {
+    returning = true;
+    return history.go(steps);
+  } else history.pushState({ at: position }, "", shown);
+  open?.dispatchEvent(new Event("back"));
 });
 addEventListener("beforeunload", (event) => document.querySelector("dialog[data-stays]") && event.preventDefault());
 session.addEventListener("ended", ({ detail }) => {
@@ -263,6 +274,7 @@ async function changed(account) {
 }
 
 async function start() {
+  history.replaceState({ at: position }, "");
   replace(app, loading());
   try {
     await session.load();

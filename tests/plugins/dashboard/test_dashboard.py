@@ -156,6 +156,7 @@ def test_what_the_first_view_needs_is_small(service: InProcess) -> None:
         "api.js",
         "kit.js",
         "format.js",
+        "wording.js",
         "charts.js",
         "vendor/uplot/uplot.js",
     ]
