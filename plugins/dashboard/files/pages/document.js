@@ -1,7 +1,7 @@
 // One document: what it is, what was read from it, chunk by chunk, and the file itself.
 
 import { bytes, datetime, duration, number } from "../format.js";
-import { button, card, confirm, empty, facts, h, identifier, link, pageHead, pages, replace, tags, time, toast } from "../kit.js";
+import { button, card, confirm, empty, facts, h, identifier, link, pageHead, pages, replace, tags, time, toast, told } from "../kit.js";
 import { state } from "./documents.js";
 
 export const title = "Document";
@@ -40,7 +40,7 @@ export async function render(root, { api, route, signal }) {
     card(
       null,
       h("p", { class: "row" }, state(one), tags(one.tags)),
-      one.error && h("p", { class: "problem" }, one.error.message ?? String(one.error)),
+      one.error && h("p", { class: "problem" }, told(one.error)),
       facts([
         ["Id", identifier(one.id)],
         ["File", one.filename],

@@ -46,7 +46,7 @@ export async function render(root, { api, route, signal }) {
       },
       {
         label: "State",
-        cell: (one) => h("div", null, state(one), one.error && h("div", { class: "problem" }, one.error.message ?? String(one.error))),
+        cell: (one) => h("div", null, state(one), one.error && h("div", { class: "problem" }, told(one.error))),
       },
       { label: "Chunks", kind: "number", cell: (one) => number(one.chunk_count) },
       { label: "Uploaded", cell: (one) => time(one.created_at) },
@@ -161,7 +161,7 @@ async function upload(api, line, file, body, signal) {
     }
     const outcome =
       document.status === "failed"
-        ? h("span", { class: "problem" }, document.error?.message ?? "It could not be read.")
+        ? h("span", { class: "problem" }, document.error ? told(document.error) : "It could not be read.")
         : `${count(document.chunk_count, "chunk")}${status === 200 ? ", was here already" : ""}`;
     const job = reply.job_id && [", ", link(`/jobs?job=${reply.job_id}`, "its job")];
     replace(line, upload.line(link(path, file.name), state(document), " ", outcome, job));

@@ -1,7 +1,7 @@
 // Merging an entity into another one by hand: its names, attributes, relationships and mentions become the other's, and it goes.
 
 import { count } from "../format.js";
-import { button, confirm, dialog, h, replace, toast } from "../kit.js";
+import { button, confirm, dialog, h, replace, toast, told } from "../kit.js";
 import { readable } from "./graph-drawing.js";
 
 const GRAPH = "/v1/knowledge-graph";
@@ -39,7 +39,7 @@ function chooser(entity, api, signal, close) {
       !others.length && h("li", { class: "note" }, "No other name begins like that."),
     );
   };
-  const later = () => propose().catch((error) => replace(found, h("li", { class: "problem" }, error.message)));
+  const later = () => propose().catch((error) => replace(found, h("li", { class: "problem" }, told(error))));
   field.addEventListener("input", () => (clearTimeout(timer), (timer = setTimeout(later, REST_MS))));
   return h("div", { class: "stack" }, h("p", null, "Two entries for the same thing become one. Which one stays?"), field, found);
 }

@@ -1,7 +1,7 @@
 // The knowledge graph: drawn and walked through, as it was at any time, and as it was known at any time.
 
 import { count, datetime, number } from "../format.js";
-import { button, card, empty, h, isAbort, link, load, pageHead, replace, tabs, toast } from "../kit.js";
+import { button, card, empty, h, isAbort, link, load, pageHead, replace, tabs, toast, told as wording } from "../kit.js";
 import { clock } from "./graph-clock.js";
 import { Drawing, readable } from "./graph-drawing.js";
 import { contradictions, entityList, hint, showEntity } from "./graph-parts.js";
@@ -92,7 +92,7 @@ function explorer({ stats, sample, newest, contested }, { api, route, signal }) 
       shown = await neighbourhood(api, asked, clocks, newest, AbortSignal.any([signal, mine.signal]));
       paint();
     } catch (error) {
-      if (!isAbort(error)) replace(told, h("span", { class: "problem" }, error.message), " The drawing is as it was before.");
+      if (!isAbort(error)) replace(told, h("span", { class: "problem" }, wording(error)), " The drawing is as it was before.");
     } finally {
       if (mine === asking) drawing.element.removeAttribute("aria-busy");
     }
@@ -237,7 +237,7 @@ function explorer({ stats, sample, newest, contested }, { api, route, signal }) 
   ]);
   views.choose = (index) => views.querySelectorAll("[role=tab]")[index].click();
   ask().then(
-    () => route.query.get("entity") && showNamed(route.query.get("entity")).catch((error) => toast(error.message, { tone: "bad" })),
+    () => route.query.get("entity") && showNamed(route.query.get("entity")).catch((error) => toast(wording(error), { tone: "bad" })),
   );
   return h("div", { class: "explorer" }, views, panel);
 }
@@ -279,7 +279,7 @@ function search({ api, onchoose, signal }) {
       );
       found.hidden = false;
     } catch (error) {
-      if (!isAbort(error)) toast(error.message, { tone: "bad" });
+      if (!isAbort(error)) toast(wording(error), { tone: "bad" });
     }
   };
   field.addEventListener("input", () => (clearTimeout(timer), (timer = setTimeout(propose, REST_MS))));

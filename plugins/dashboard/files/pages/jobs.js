@@ -18,6 +18,7 @@ import {
   pages,
   time,
   toast,
+  told,
 } from "../kit.js";
 
 export const title = "Jobs";
@@ -57,7 +58,7 @@ export async function render(root, { api, route, signal }) {
         label: "Progress",
         cell: (job) =>
           job.status === "failed"
-            ? h("span", { class: "note clamped" }, job.error)
+            ? h("span", { class: "note clamped" }, told({ message: job.error }))
             : h("div", { class: "share" }, meter(job.progress, "Progress"), h("span", { class: "note" }, percent(job.progress))),
       },
       { label: "What it did", kind: "wide", cell: (job) => h("span", { class: "note" }, summary(job)) },
@@ -121,7 +122,7 @@ export async function render(root, { api, route, signal }) {
           "div",
           { class: "stack tight" },
           h("h3", null, job.status === "failed" ? "Why it failed" : "Why the last attempt failed"),
-          h("p", { class: "text" }, job.error),
+          h("p", { class: "text" }, told({ message: job.error })),
         ),
       events.length > 0 &&
         h("div", { class: "stack tight" }, h("h3", null, "What it learned"), h("ul", { class: "list" }, events.map(eventLine))),
