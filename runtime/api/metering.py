@@ -54,7 +54,7 @@ from runtime.limits import (
     USAGE_HOURS_KEPT_SECONDS,
     USAGE_SHARES_KEPT_SECONDS,
 )
-from runtime.timestamps import DAY_MS, HOUR_MS, iso
+from runtime.timestamps import DAY_MS, HOUR_MS
 from storage.store import Table
 
 if TYPE_CHECKING:
@@ -401,11 +401,10 @@ def reap(ctx: WriteContext, payload: dict[str, Any]) -> dict[str, int]:
 
 def quota_exceeded(needed: int, limit: int, used: int, now_ms: int) -> RateLimited:
     """The refusal of a call, or of work, that needs more credits than the month has left."""
-    end = period_end(period_of(now_ms))
-    wait = max(1, math.ceil((end - now_ms) / 1000))
+    wait = max(1, math.ceil((period_end(period_of(now_ms)) - now_ms) / 1000))
     return RateLimited(
         f"This needs {needed} of the {limit} credits of this month, and {max(0, limit - used)} are "
-        f"left. The next month begins at {iso(end)}; GET /v1/billing/tiers lists tiers with more.",
+        f"left. The next month begins in {wait} s. Tiers with more: GET /v1/billing/tiers.",
         limit=limit,
         retry_after_seconds=wait,
         code="quota_exceeded",

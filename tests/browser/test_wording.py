@@ -69,7 +69,7 @@ def test_used_up_credits_say_once_and_in_days_when_there_are_more(
         sent = {"headers": session, "json": {"content": "One."}, "timeout": 60}
         httpx.post(f"{service.url}/v1/memories", **sent).raise_for_status()
         person.open("/memories?q=one")
-        person.see("The next month begins in ", "A larger plan has more credits: Billing.")
+        person.see("The next month begins in ", "Tiers with more: Billing.")
         said = person.text.partition("The next month begins in ")[2].partition("\n")[0]
         assert "day" in said or "hour" in said or "minute" in said or "second" in said
         assert "Wait" not in said and " s." not in said

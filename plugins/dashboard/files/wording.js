@@ -16,6 +16,7 @@ const VIEWS = {
   "POST /v1/auth/password-reset": ["Forgot your password?", "/sign-in?forgotten"],
   "POST /v1/auth/invitation-request": ["Sign up", "/sign-in?new"],
   "GET /v1/billing/invoices": ["Billing", "/billing"],
+  "GET /v1/billing/tiers": ["Billing", "/billing"],
 };
 const RESTORE = /^POST \/v1\/memories\/(mem_\w+)\/restore$/;
 const OPERATION = /(with |at )?((?:GET|POST|PUT|DELETE) \/v1\/[\w/{}-]*[\w}])/g;
@@ -24,7 +25,7 @@ const STILL_RUNNING = "What was asked before is still being done. Ask again in a
 
 // -> texts, and [label, path] for each link to a view.
 export function worded(error) {
-  const { message, code, param, retryAfter } = error;
+  const { message, param, retryAfter } = error;
   if (param === "Idempotency-Key" && retryAfter) return [STILL_RUNNING];
   const timed = message.replace(SECONDS, (_, seconds) => span(Number(seconds)));
   const parts = [];
@@ -37,7 +38,6 @@ export function worded(error) {
   }
   parts.push(timed.slice(at));
   if (retryAfter && !message.match(SECONDS)) parts.push(` Wait ${span(Number(retryAfter))}.`);
-  if (code === "quota_exceeded") parts.push(" A larger plan has more credits: ", ["Billing", "/billing"], ".");
   return parts.filter((part) => part.length);
 }
 
