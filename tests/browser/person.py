@@ -103,6 +103,14 @@ class Person:
         )
         self.wait_for_calm()
 
+    def leave(self) -> list[str]:
+        """To nowhere, so that no page asks a service that ends; -> what the console has said."""
+        self.wait_for_calm()
+        complaints = self.complaints()
+        self.browser.get("about:blank")
+        self.complaints()
+        return complaints
+
     @property
     def path(self) -> str:
         address = urlsplit(self.browser.current_url)

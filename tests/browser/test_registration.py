@@ -60,7 +60,7 @@ def test_where_invitations_are_mailed_one_asks_for_one(
         fill_in(stranger, "ivy@example.com")
         stranger.press("Sign up")
         stranger.see("Hello, Ivy Invited.")
-        assert stranger.complaints() == []
+        assert stranger.leave() == []
 
 
 def test_where_one_is_invited_the_form_asks_for_the_invitation(
@@ -80,7 +80,7 @@ def test_where_one_is_invited_the_form_asks_for_the_invitation(
         stranger.fill("Invitation", invitation(service))
         stranger.press("Sign up")
         stranger.see("Hello, Ivy Invited.")
-        assert stranger.complaints() == []
+        assert stranger.leave() == []
 
 
 def test_where_nobody_may_sign_up_no_form_offers_it(
@@ -92,4 +92,4 @@ def test_where_nobody_may_sign_up_no_form_offers_it(
             stranger.open(path)
             stranger.see("Sign in to Mneme", "This service takes no new ones")
             assert "Sign up" not in stranger.text
-        assert stranger.hindering == [] and stranger.complaints() == []
+        assert stranger.hindering == [] and stranger.leave() == []

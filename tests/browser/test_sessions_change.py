@@ -207,7 +207,7 @@ def test_a_stale_login_is_renewed_where_it_is_needed(
     grace.see("Your new API key")
     grace.press("I have copied it")
     grace.see("production")
-    assert all("403" in said for said in grace.complaints())
+    assert all("403" in said for said in grace.leave())
 
 
 def test_a_stale_login_asks_for_the_second_factor_too(
@@ -232,7 +232,7 @@ def test_a_stale_login_asks_for_the_second_factor_too(
     grace.see("The account is erased", "This receipt proves it")
     grace.press("Done")
     grace.see("Sign in to Mneme")
-    assert all("403" in said or "401" in said for said in grace.complaints())
+    assert all("403" in said or "401" in said for said in grace.leave())
 
 
 def confirmed(me: httpx.Client, secret: str) -> list[str]:

@@ -73,7 +73,7 @@ def test_used_up_credits_say_once_and_in_days_when_there_are_more(
         said = person.text.partition("The next month begins in ")[2].partition("\n")[0]
         assert "day" in said or "hour" in said or "minute" in said or "second" in said
         assert "Wait" not in said and " s." not in said
-        assert all("429" in one for one in person.complaints())
+        assert all("429" in one for one in person.leave())
 
 
 def test_too_many_requests_say_the_wait_once(browser: webdriver.Chrome, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_too_many_requests_say_the_wait_once(browser: webdriver.Chrome, tmp_path
         person.until(lambda: "a minute is reached" in person.text, lambda: person.text)
         said = person.text.partition("a minute is reached. ")[2].partition("\n")[0]
         assert said.startswith("Retry in ") and "Wait" not in said, said
-        assert all("429" in one for one in person.complaints())
+        assert all("429" in one for one in person.leave())
 
 
 def test_the_spans_of_usage_are_read_as_they_are_meant(ada: Person) -> None:
