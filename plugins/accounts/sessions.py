@@ -74,7 +74,14 @@ def check_fresh(ctx: WriteContext) -> None:
     if credential.claims["iat"] + seconds <= ctx.now // 1000:
         raise PermissionDenied(
             f"This needs a login of the last {seconds} seconds. Log in again with "
-            "POST /v1/auth/login, and repeat it in that session."
+            "POST /v1/auth/login, and repeat it in that session.",
+            details=[
+                {
+                    "loc": ["header", "Authorization"],
+                    "msg": "Of a login that is too long ago.",
+                    "type": "login_too_old",
+                }
+            ],
         )
 
 

@@ -4,7 +4,7 @@ const TIMINGS_MAX = 200;
 const ANSWER_SECONDS_MAX = 60;
 export const LONG_SECONDS_MAX = 300; // of what a language model writes, and of what takes many records in
 const UPLOAD_SECONDS_MAX = 3_600;
-const [UNAUTHENTICATED, FORBIDDEN, SERVER_ERROR] = [401, 403, 500];
+const [UNAUTHENTICATED, SERVER_ERROR] = [401, 500];
 const KEY_HEADER = "Idempotency-Key";
 const KEY_BYTES = 16;
 
@@ -226,8 +226,8 @@ export class Api {
   }
 }
 
-// Whether a call needs a login that is not so long ago (auth.fresh_login_seconds). The API says so in its message alone.
-const isStale = ({ status, message }) => status === FORBIDDEN && /\bneeds a login of the last\b/.test(message);
+// Whether a call needs a login that is not so long ago (auth.fresh_login_seconds).
+const isStale = ({ details }) => details.some(({ type }) => type === "login_too_old");
 
 // A request of the API's that asks for no credential, such as one that a ticket opens. -> the body. Raises ApiError.
 export async function post(path, body, { signal } = {}) {
