@@ -67,7 +67,7 @@ def test_no_page_shows_another_account_s_data_under_its_own_name(
     ada.open("/memories")
     ada.see("Bob has a secret.")
     assert bob.get("/v1/memories").json()["total_count"] == 1
-    assert all("403" in said for said in ada.complaints())
+    assert [said for said in ada.complaints() if "403" not in said] == []
 
 
 def test_what_was_typed_for_one_account_is_not_stored_in_another(
@@ -85,7 +85,7 @@ def test_what_was_typed_for_one_account_is_not_stored_in_another(
     ada.press("Store")
     ada.see("Stored.")
     assert bob.get("/v1/memories").json()["total_count"] == 1
-    assert all("403" in said for said in ada.complaints())
+    assert [said for said in ada.complaints() if "403" not in said] == []
 
 
 def test_the_same_account_in_another_session_goes_on_unasked(
@@ -94,7 +94,9 @@ def test_the_same_account_in_another_session_goes_on_unasked(
     sign_in_in_another_tab(ada, ada.email)
     ada.press("Collections")
     ada.see("1 collection")
-    assert all("403" in said for said in ada.complaints())
+    # The session before may have been over by then, or another one's value was sent.
+    refused = ("(Unauthorized)", "(Forbidden)")
+    assert [said for said in ada.complaints() if not said.endswith(refused)] == []
 
 
 def test_a_download_is_of_the_account_that_the_page_shows(
@@ -105,7 +107,7 @@ def test_a_download_is_of_the_account_that_the_page_shows(
     sign_in_in_another_tab(ada, "bob-of-exports@example.com")
     ada.press("Download the export")
     ada.see("Somebody else is signed in now")
-    assert all("403" in said for said in ada.complaints())
+    assert [said for said in ada.complaints() if "403" not in said] == []
 
 
 # --- a session that ends --------------------------------------------------------------------------
@@ -130,7 +132,7 @@ def test_what_was_typed_outlives_the_session(ada: Person, api: httpx.Client) -> 
     ada.fill("Password", PASSWORD)
     ada.press("Sign in")
     ada.see("Stored.", "It took an hour to write this.")
-    assert all("401" in said for said in ada.complaints())
+    assert [said for said in ada.complaints() if "401" not in said] == []
 
 
 def test_signing_in_in_another_tab_goes_on_as_well(ada: Person, api: httpx.Client) -> None:
@@ -142,7 +144,7 @@ def test_signing_in_in_another_tab_goes_on_as_well(ada: Person, api: httpx.Clien
     sign_in_in_another_tab(ada, ada.email)
     ada.browser.execute_script("dispatchEvent(new Event('focus'))")
     ada.see("Stored.", "It took an hour to write this.")
-    assert all("401" in said for said in ada.complaints())
+    assert [said for said in ada.complaints() if "401" not in said] == []
 
 
 def test_whoever_does_not_sign_in_again_leaves(ada: Person, api: httpx.Client) -> None:
@@ -151,7 +153,7 @@ def test_whoever_does_not_sign_in_again_leaves(ada: Person, api: httpx.Client) -
     ada.press("Leave")
     ada.see("Sign in to Mneme", "Forgot your password?")
     assert ada.path == "/sign-in?next=%2Fcollections"
-    assert all("401" in said for said in ada.complaints())
+    assert [said for said in ada.complaints() if "401" not in said] == []
 
 
 # --- what is shown once ---------------------------------------------------------------------------
