@@ -26,7 +26,7 @@ change in one transaction, so a deleted key is refused from the next request on.
     tenants, emails, credentials, revoked_tokens, key_usage     see runtime/api/tenants.py
     sessions                                                    see runtime/api/access_tokens.py
     invitations     (ticket id,)-> InvitationRow                 of the slot; see invitations.py
-    mail_counts, verified_addresses, second_factor              see mail.py, recovery.py and
+    mail_counts, verified_addresses, second_factor              see mail.py, verified.py and
                                                                 second_factor.py
     api_keys        (ordinal,)  -> ApiKeyRow                    in the order they were minted
     api_key_ids     (key id,)   -> ordinal, 4 bytes big endian
@@ -46,6 +46,7 @@ from plugins.accounts import (
 from plugins.accounts.api_keys import API_KEY_IDS, API_KEYS, CHECKS
 from plugins.accounts.operations import OPERATIONS, erase, export
 from plugins.accounts.settings import MailSettings
+from plugins.accounts.verified import VERIFIED
 from runtime.api.plugin import Plugin
 
 __all__ = ["plugin"]
@@ -67,7 +68,7 @@ plugin = Plugin(
         API_KEY_IDS,
         invitations.INVITATIONS,
         mail.MAIL_COUNTS,
-        recovery.VERIFIED,
+        VERIFIED,
         second_factor.SECOND_FACTOR,
     ),
     events=(recovery.ACCOUNT_TAKEN,),

@@ -24,6 +24,7 @@ from typing import Any
 
 from plugins.accounts import limits, tickets
 from plugins.accounts.settings import MailSettings
+from plugins.accounts.verified import is_verified
 from runtime.api import jobs, tenants
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
@@ -136,6 +137,9 @@ def write(ctx: SlotReadContext, payload: Mapping[str, Any]) -> Letter | None:
         purpose, reason = RESET, _HAS_ACCOUNT
     if account is None:
         return None
+    of_account = ctx.within(*tenants.identity(ctx.scope.slot, account))
+    if purpose == VERIFY and is_verified(of_account):
+        return None  # it would prove nothing new
     ticket_id = tickets.id_about(ctx, _LIFETIMES[purpose], account.number)
     return Letter(
         MailSettings.of(ctx.settings),

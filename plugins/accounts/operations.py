@@ -29,7 +29,6 @@ from plugins.accounts.models import (
     Session,
 )
 from plugins.accounts.passwords import WrongPassword, fits, hasher_of, in_pool
-from plugins.accounts.recovery import VERIFIED, is_verified, prove
 from plugins.accounts.second_factor import (
     SECOND_FACTOR,
     Cleared,
@@ -39,6 +38,7 @@ from plugins.accounts.second_factor import (
     is_on,
 )
 from plugins.accounts.sessions import exported
+from plugins.accounts.verified import VERIFIED, is_verified, prove
 from runtime import ids
 from runtime.api import access_tokens, erasures, metering, tenants
 from runtime.api.context import ReadContext, WriteContext

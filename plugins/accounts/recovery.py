@@ -1,13 +1,11 @@
 """What a mail proves: whose an e-mail address is.
 
 A forgotten password is set anew with a ticket that was mailed, and that proves the address, as does
-the ticket that a registration mails where `auth.verify_email` is on, and an invitation that was
-mailed. An account whose address
-nobody has proved may have been made by anybody: the operator mints no keys into it then, and the
-first reset takes it from whoever holds it. Its keys, its sessions and its second factor go then,
-and what other plugins send from it to others goes as they hear of ACCOUNT_TAKEN.
-
-    verified_addresses  (keyed digest of the address,)  -> VerifiedRow
+the ticket that a registration mails where `auth.verify_email` is on, or that is asked for, and an
+invitation that was mailed. An account whose address nobody has proved may have been made by
+anybody: the operator mints no keys into it then, and the first reset takes it from whoever holds
+it. Its keys, its sessions and its second factor go then, and what other plugins send from it to
+others goes as they hear of ACCOUNT_TAKEN.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from __future__ import annotations
 from typing import Literal
 
 import argon2
-import msgspec
 from pydantic import Field
 
 from plugins.accounts import limits, mail, second_factor, tickets
@@ -23,28 +20,13 @@ from plugins.accounts.api_keys import delete_all_keys
 from plugins.accounts.models import Email
 from plugins.accounts.passwords import check_new, hasher_of, in_pool
 from plugins.accounts.sessions import SessionsEnded
+from plugins.accounts.verified import prove
 from runtime.api import access_tokens, tenants
-from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Body, Call, Event, Idempotency, View, Write
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.errors import PermissionDenied
 from runtime.inference import Models
 from runtime.tenancy import slot_of_email
-from storage.store import Table
-
-
-class VerifiedRow(msgspec.Struct):
-    """at: Unix milliseconds."""
-
-    at: int
-
-
-VERIFIED: Table[VerifiedRow] = Table(
-    "verified_addresses",
-    key=("email_digest",),
-    row=VerifiedRow,
-    doc="when the holder of an account's e-mail address proved to be it",
-)
 
 
 class AccountTaken(View):
@@ -61,6 +43,16 @@ class ResetRequest(Body):
 class ResetAsked(View):
     status: Literal["accepted"] = Field(
         description="If the address has an account, it is sent a ticket."
+    )
+
+
+class VerificationRequest(Body):
+    email: Email
+
+
+class VerificationAsked(View):
+    status: Literal["accepted"] = Field(
+        description="If the address has an account and is not proved, it is sent a ticket."
     )
 
 
@@ -93,24 +85,7 @@ class Verified(View):
     email_verified: Literal[True] = Field(description="Always true.")
 
 
-# --- whose address it is --------------------------------------------------------------------------
-
-
-def is_verified(ctx: ReadContext) -> bool:
-    """Whether the holder of the account's address proved to be it."""
-    return ctx[VERIFIED].has(_key(ctx))
-
-
-def prove(ctx: WriteContext) -> bool:
-    """Remember that it was proved; -> whether it is news."""
-    if is_verified(ctx):
-        return False
-    ctx[VERIFIED].put((_key(ctx),), VerifiedRow(ctx.now))
-    return True
-
-
-def _key(ctx: ReadContext) -> bytes:
-    return ctx.digest("email", tenants.own_account(ctx).email)
+# --- whose ticket it is ---------------------------------------------------------------------------
 
 
 def _holder(ctx: SlotReadContext, purpose: str, ticket: str) -> tenants.TenantRow:
@@ -161,6 +136,13 @@ def reset(ctx: SlotWriteContext, body: Reset) -> SessionsEnded:
         of_account.emit(ACCOUNT_TAKEN, {}, account.tenant_id)
     tenants.set_password(of_account, ctx.prepared)
     return SessionsEnded(ended=access_tokens.end_sessions(of_account))
+
+
+def ask_for_verification(ctx: SlotWriteContext, body: VerificationRequest) -> VerificationAsked:
+    """As a reset is asked for."""
+    mail.check_sent(ctx.settings)
+    mail.ask(ctx, mail.VERIFY, body.email)
+    return VerificationAsked(status="accepted")
 
 
 def verify_email(ctx: SlotWriteContext, body: VerifyEmail) -> Verified:
@@ -220,6 +202,29 @@ OPERATIONS = (
         example_reply={"ended": 1},
     ),
     Write(
+        name="auth.verification.request",
+        method="POST",
+        path="/v1/auth/verify-email/request",
+        handler=ask_for_verification,
+        body=VerificationRequest,
+        response=VerificationAsked,
+        statuses=(202,),
+        scope="public",
+        accounts=True,
+        slot_of=lambda body: slot_of_email(body.email),
+        rate="register",
+        idempotency=Idempotency.CACHED,
+        stability="beta",
+        summary="Ask for a mail that confirms an address",
+        description=(
+            "If the address has an account and is not confirmed, it is sent another ticket for "
+            "POST /v1/auth/verify-email, good for a day; at most five an hour. The answer is "
+            "always the same."
+        ),
+        example={"email": "ada@example.com"},
+        example_reply={"status": "accepted"},
+    ),
+    Write(
         name="auth.verify_email",
         method="POST",
         path="/v1/auth/verify-email",
@@ -234,8 +239,9 @@ OPERATIONS = (
         stability="beta",
         summary="Confirm an e-mail address with a ticket",
         description=(
-            "With the ticket that a registration mails where `auth.verify_email` is on. It works "
-            "once; another proof is a new password (POST /v1/auth/password-reset)."
+            "With the ticket that a registration mails where `auth.verify_email` is on, or POST "
+            "/v1/auth/verify-email/request. It works once; another proof is a new password (POST "
+            "/v1/auth/password-reset)."
         ),
         example={"token": _TICKET},
         example_reply={"email": "ada@example.com", "email_verified": True},

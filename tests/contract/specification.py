@@ -26,6 +26,7 @@ PARTS = {
     "auth.totp.create": "part 5.1",
     "auth.totp.delete": "part 5.1",
     "auth.verify_email": "part 5.1",
+    "auth.verification.request": "part 5.1",
     "billing.downgrade": "part 4, Usage and billing",
     "billing.invoices.get": "part 4, Usage and billing",
     "billing.invoices.list": "part 4, Usage and billing; rule P",

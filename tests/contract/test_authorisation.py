@@ -23,6 +23,7 @@ PUBLIC = {
     "auth.invitation.request",
     "auth.password_reset.confirm",
     "auth.password_reset.request",
+    "auth.verification.request",
     "auth.verify_email",
     "account.erasure",
     "billing.tiers",

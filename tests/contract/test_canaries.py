@@ -210,6 +210,8 @@ def live_with_memories(plant: CanaryHarness) -> None:
     lost = f"{address}@example.com"
     plant("auth.password_reset.request", {"email": lost})
     plant.places.add("auth.password_reset.request: email")  # planted when it was registered
+    plant("auth.verification.request", {"email": lost})
+    plant.places.add("auth.verification.request: email")
     plant.service.until(lambda: plant.box.tickets(lost))
     set_anew = {"token": plant.box.tickets(lost)[0], "new_password": "*-and-long-enough"}
     plant("auth.password_reset.confirm", set_anew)

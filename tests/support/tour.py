@@ -85,6 +85,7 @@ def accounts(call: Tour) -> None:
     call.token = call("auth.register", account)["access_token"]
     address = "ada@example.com"
     call.service.until(lambda: call.box.tickets(address, "verify-email"))
+    call("auth.verification.request", {"email": address})
     call("auth.verify_email", {"token": call.box.tickets(address, "verify-email")[0]})
     call("auth.password_reset.request", {"email": address})
     call.service.until(lambda: call.box.tickets(address))

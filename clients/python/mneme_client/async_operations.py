@@ -456,6 +456,40 @@ class AsyncAuthTotp:
         await self._transport.nothing(request)
 
 
+class AsyncAuthVerification:
+    """Operations named `auth.verification.…`."""
+
+    def __init__(self, transport: AsyncTransport):
+        self._transport = transport
+
+    async def request(
+        self,
+        email: str,
+        *,
+        idempotency_key: str | None = None,
+        prefer: str | None = None,
+        timeout: float | None = None,
+    ) -> models.VerificationAsked:
+        """Ask for a mail that confirms an address.
+
+        If the address has an account and is not confirmed, it is sent another ticket for
+        POST /v1/auth/verify-email, good for a day; at most five an hour. The answer is
+        always the same. A repeated Idempotency-Key repeats the answer for 24 hours.
+
+        email   E-mail address; white space around it and letter case do not count.
+        prefer  `respond-async`, or `wait=N` to wait up to N seconds for a job.
+        """
+        request = Request(
+            "POST",
+            "/v1/auth/verify-email/request",
+            body=given(email=email),
+            key=keyed(idempotency_key),
+            prefer=prefer,
+            timeout=timeout,
+        )
+        return await self._transport.json(request)
+
+
 class AsyncAuth:
     """Operations named `auth.…`."""
 
@@ -466,6 +500,7 @@ class AsyncAuth:
         self.password_reset = AsyncAuthPasswordReset(transport)
         self.sessions = AsyncAuthSessions(transport)
         self.totp = AsyncAuthTotp(transport)
+        self.verification = AsyncAuthVerification(transport)
 
     async def login(
         self, *, email: str, password: str, code: str | None = None, timeout: float | None = None
@@ -578,9 +613,10 @@ class AsyncAuth:
     ) -> models.Verified:
         """Confirm an e-mail address with a ticket.
 
-        With the ticket that a registration mails where `auth.verify_email` is on. It works
-        once; another proof is a new password (POST /v1/auth/password-reset). A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        With the ticket that a registration mails where `auth.verify_email` is on, or POST
+        /v1/auth/verify-email/request. It works once; another proof is a new password (POST
+        /v1/auth/password-reset). A repeated Idempotency-Key repeats the answer for 24
+        hours.
 
         token  The ticket that was mailed.
         """

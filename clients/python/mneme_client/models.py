@@ -2923,6 +2923,11 @@ class ValuesFound(TypedDict):
     """How many distinct values there are."""
 
 
+class VerificationAsked(TypedDict):
+    status: Literal["accepted"]
+    """If the address has an account and is not proved, it is sent a ticket."""
+
+
 class Verified(TypedDict):
     email: str
     """The address that is proved."""

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 0c657aa5e2c251b7528d274411633185b2527611ec8b8f4beb71a91e1747ab00
+// SHA-256 of the document: fedf9acffb48063f4e8b3c4eb0542ebf1480cbc92cd813d05505b22b8386ca99
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -438,6 +438,37 @@ export class AuthTotp {
 }
 
 /**
+ * Operations named `auth.verification.…`.
+ */
+export class AuthVerification {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Ask for a mail that confirms an address
+   *
+   * If the address has an account and is not confirmed, it is sent another ticket for POST
+   * /v1/auth/verify-email, good for a day; at most five an hour. The answer is always the same. A
+   * repeated Idempotency-Key repeats the answer for 24 hours.
+   */
+  readonly request = (
+    body: Schemas["VerificationRequest"],
+    options: Keyed & Preferring = {},
+  ): Promise<Schemas["VerificationAsked"]> =>
+    this.#transport.send({
+      method: "POST",
+      path: "/v1/auth/verify-email/request",
+      body,
+      as: "json",
+      keyed: true,
+      options,
+    });
+}
+
+/**
  * Operations named `auth.…`.
  */
 export class Auth {
@@ -447,6 +478,7 @@ export class Auth {
   readonly passwordReset: AuthPasswordReset;
   readonly sessions: AuthSessions;
   readonly totp: AuthTotp;
+  readonly verification: AuthVerification;
 
   constructor(transport: Transport) {
     this.#transport = transport;
@@ -455,6 +487,7 @@ export class Auth {
     this.passwordReset = new AuthPasswordReset(transport);
     this.sessions = new AuthSessions(transport);
     this.totp = new AuthTotp(transport);
+    this.verification = new AuthVerification(transport);
   }
 
   /**
@@ -556,9 +589,9 @@ export class Auth {
   /**
    * Confirm an e-mail address with a ticket
    *
-   * With the ticket that a registration mails where `auth.verify_email` is on. It works once;
-   * another proof is a new password (POST /v1/auth/password-reset). A repeated Idempotency-Key
-   * repeats the answer for 24 hours.
+   * With the ticket that a registration mails where `auth.verify_email` is on, or POST
+   * /v1/auth/verify-email/request. It works once; another proof is a new password (POST
+   * /v1/auth/password-reset). A repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly verifyEmail = (
     body: Schemas["VerifyEmail"],

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 0c657aa5e2c251b7528d274411633185b2527611ec8b8f4beb71a91e1747ab00
+// SHA-256 of the document: fedf9acffb48063f4e8b3c4eb0542ebf1480cbc92cd813d05505b22b8386ca99
 
 export interface paths {
     "/docs": {
@@ -489,9 +489,29 @@ export interface paths {
         put?: never;
         /**
          * Confirm an e-mail address with a ticket
-         * @description With the ticket that a registration mails where `auth.verify_email` is on. It works once; another proof is a new password (POST /v1/auth/password-reset). A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description With the ticket that a registration mails where `auth.verify_email` is on, or POST /v1/auth/verify-email/request. It works once; another proof is a new password (POST /v1/auth/password-reset). A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         post: operations["auth.verify_email"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/verify-email/request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask for a mail that confirms an address
+         * @description If the address has an account and is not confirmed, it is sent another ticket for POST /v1/auth/verify-email, good for a day; at most five an hour. The answer is always the same. A repeated Idempotency-Key repeats the answer for 24 hours.
+         */
+        post: operations["auth.verification.request"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6989,6 +7009,20 @@ export interface components {
              */
             offset?: number | null;
         };
+        VerificationAsked: {
+            /**
+             * @description If the address has an account and is not proved, it is sent a ticket.
+             * @constant
+             */
+            status: "accepted";
+        };
+        VerificationRequest: {
+            /**
+             * Format: email
+             * @description E-mail address; white space around it and letter case do not count.
+             */
+            email: string;
+        };
         Verified: {
             /** @description The address that is proved. */
             email: string;
@@ -7952,6 +7986,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Verified"];
+                };
+            };
+        };
+    };
+    "auth.verification.request": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters; they come back, or a new one does. */
+                "X-Request-ID"?: components["parameters"]["XRequestId"];
+                /** @description Makes a retry safe: the same key with the same request takes effect once. With another request it is 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description `respond-async` answers 202 at once; `wait=N` waits up to N seconds for a job. */
+                Prefer?: components["parameters"]["Prefer"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VerificationRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted: the work goes on. `Location` and `Retry-After` say where and when to look again. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerificationAsked"];
                 };
             };
         };

@@ -14,6 +14,7 @@ const VIEWS = {
   "DELETE /v1/auth/totp": ["Settings", "/settings"],
   "POST /v1/auth/login": ["Sign in", "/sign-in"],
   "POST /v1/auth/password-reset": ["Forgot your password?", "/sign-in?forgotten"],
+  "POST /v1/auth/verify-email/request": ["Settings", "/settings"],
   "POST /v1/auth/invitation-request": ["Sign up", "/sign-in?new"],
   "GET /v1/billing/invoices": ["Billing", "/billing"],
   "GET /v1/billing/tiers": ["Billing", "/billing"],

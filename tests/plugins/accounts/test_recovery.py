@@ -147,6 +147,25 @@ def test_a_registration_mails_a_ticket_that_proves_the_address_once(
     assert_not_good(post(service, "verify-email", token=ticket))
 
 
+def test_the_mail_that_confirms_an_address_is_sent_again_until_it_is_confirmed(
+    service: InProcess, box: Mailbox
+) -> None:
+    email = "amy@example.com"
+    token = service.register(email)
+    answers = [post(service, "verify-email/request", email=to) for to in (email, NOBODY)]
+    assert [answer.status_code for answer in answers] == [202, 202]
+    assert answers[0].content == answers[1].content
+    service.settle()
+    first, again = box.tickets(email, "verify-email")
+    assert first != again and not box.tickets(NOBODY, "verify-email")
+    assert post(service, "verify-email", token=again).status_code == 200
+    assert is_verified(service, token)
+    assert post(service, "verify-email/request", email=email).status_code == 202
+    service.settle()
+    assert len(box.tickets(email, "verify-email")) == 2, "there is nothing left to confirm"
+    assert_not_good(post(service, "verify-email", token=first))
+
+
 def test_the_operator_mints_no_key_into_an_account_that_anybody_may_have_made(
     service: InProcess, box: Mailbox
 ) -> None:

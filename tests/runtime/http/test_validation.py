@@ -12,7 +12,7 @@ import pytest
 from pydantic import AfterValidator, Field, HttpUrl, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
 
-from runtime.api.operation import Body, Operation, Patch, Query, Write
+from runtime.api.operation import Body, Operation, Patch, Query, Read, Write
 from runtime.errors import ApiError, BadRequest, ValidationFailed
 from runtime.http import validation
 from runtime.limits import (
@@ -263,15 +263,16 @@ def test_a_body_is_needed_unless_nothing_would_do():
     ]
 
 
-QUERIES = validation.QueryParser(operation("GET", query=Filters))
+QUERIES = validation.QueryParser(
+    Read("notes.list", "GET", "/v1/notes", None, "x", None, query=Filters)
+)
 
 
 class DangerousFilters(Filters):
-    empty_is_absent = False
     owner: str | None = Field(None, min_length=1)
 
 
-def test_an_empty_filter_is_refused_where_absence_would_mean_everything():
+def test_an_empty_filter_of_a_write_is_refused_since_absence_would_mean_everything():
     queries = validation.QueryParser(operation("DELETE", query=DangerousFilters))
     assert queries.parse(b"").owner is None
     with pytest.raises(ValidationFailed) as failed:

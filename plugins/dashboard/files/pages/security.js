@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { count } from "../format.js";
-import { badge, button, card, confirm, copyButton, dialog, form, h, mono, replace, toast } from "../kit.js";
+import { badge, button, card, copyButton, dialog, form, h, mono, replace, toast } from "../kit.js";
 import { secretDialog } from "./secret.js";
 
 const TOTP = "/v1/auth/totp";
@@ -106,16 +106,12 @@ function secondFactor(api, session, again) {
 
 // --- the e-mail address -----------------------------------------------------------------------------------------------
 
-// The mail of the registration is not sent twice; a new password that is set through a mail proves the address as well.
 function address(session, signal) {
   const { email, email_verified } = session.account;
   if (email_verified) return line(["E-mail address", badge("confirmed", "good")]);
   const ask = async () => {
-    const text =
-      "The mail of the registration confirms the address. If it is gone, a mail with a link that sets a new password does so too: it ends every session, and deletes the account's API keys, since nobody knew until then whose they are.";
-    if (!(await confirm("Confirm the address with a new password?", text, { label: "Send the mail", kind: "primary" }))) return;
-    await post("/v1/auth/password-reset", { email }, { signal });
-    toast("A mail is on its way. Its link works once, for an hour.");
+    await post("/v1/auth/verify-email/request", { email }, { signal });
+    toast("A mail is on its way. Its link works once, for a day.");
   };
   return line(["E-mail address", badge("not confirmed", "warn")], button("Send a mail that confirms it", ask));
 }
