@@ -1,6 +1,8 @@
-"""Whose e-mail address an account has, where its holder proved it.
+"""Whether the holder of an account's e-mail address proved to be it: by a ticket that was mailed.
 
-verified_addresses  (keyed digest of the address,)  -> VerifiedRow
+What counts as a proof recovery.py and invitations.py say.
+
+    verified_addresses  (keyed digest of the address,)  -> VerifiedRow
 """
 
 from __future__ import annotations
