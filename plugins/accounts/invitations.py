@@ -115,7 +115,6 @@ def ask_for_invitation(ctx: SlotWriteContext, body: InvitationRequest) -> Invita
         raise PermissionDenied(
             "This service mails no invitations. Ask its operator for one.", param="email"
         )
-    mail.check_sent(ctx.settings)
     mail.ask(ctx, mail.INVITATION, body.email)
     return InvitationAsked(status="accepted")
 

@@ -98,18 +98,15 @@ def is_sent(settings: Settings) -> bool:
     return MailSettings.of(settings).host is not None or settings.environment != "production"
 
 
-def check_sent(settings: Settings) -> None:
-    """Raise Unavailable where the service sends no mail."""
-    if not is_sent(settings):
+def ask(ctx: SlotWriteContext, purpose: str, email: str) -> None:
+    """Have this address be sent a ticket, if an account is registered under it, or one is asked
+    for. Raises Unavailable where the service sends no mail.
+    """
+    if not is_sent(ctx.settings):
         raise Unavailable(
             "This service sends no mail (mail.host is not set). Ask its operator for help.",
             retry_after_seconds=None,
         )
-
-
-def ask(ctx: SlotWriteContext, purpose: str, email: str) -> None:
-    """Have this address be sent a ticket, if an account is registered under it, or one is asked
-    for."""
     counts, hour = ctx[MAIL_COUNTS], ctx.now // HOUR_MS
     for key in list(counts.keys(before=(hour,), limit=EXPIRED_ROWS_SWEPT_PER_WRITE)):
         counts.delete(*key)

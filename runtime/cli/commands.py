@@ -266,7 +266,7 @@ def measure(parsed: argparse.Namespace) -> int:
     from runtime.cli import bench
 
     settings = core_settings(parsed)
-    base_url = (parsed.base_url or local_base_url(settings)).rstrip("/")
+    base_url = parsed.base_url or local_base_url(settings)
     on = bench.machine()
     with Client(base_url) as client:
         health = client.call("GET", "/v1/health")
@@ -370,7 +370,7 @@ def serve_host(parsed: argparse.Namespace) -> int:
         raise CommandFailed(f"put the account's key into {KEY_VARIABLE}")
     if MCP.is_missing:
         raise CommandFailed(f"{MCP.purpose} needs more packages: {MCP.command}")
-    base_url = (parsed.base_url or local_base_url(core_settings(parsed))).rstrip("/")
+    base_url = parsed.base_url or local_base_url(core_settings(parsed))
     with Client(base_url, api_key) as client:
         client.call(
             "GET", "/v1/auth/me"

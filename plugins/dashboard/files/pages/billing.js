@@ -14,7 +14,6 @@ import {
   load,
   pageHead,
   pages,
-  replace,
   table,
   time,
   toast,

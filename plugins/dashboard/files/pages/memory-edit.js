@@ -1,7 +1,7 @@
 // The dialog that edits a memory. Only what was changed in it is sent; and where the memory has changed meanwhile, both are to be seen.
 
 import { number } from "../format.js";
-import { fieldText, indented } from "../json-text.js";
+import { fieldText } from "../json-text.js";
 import { button, dialog, facts, form, h, replace, tags } from "../kit.js";
 import { changedMemory, memoryFields } from "./memory-parts.js";
 

@@ -1,7 +1,7 @@
 // A memory in time: what it rests on, its versions and what each changed, what took its place, and what rests on it.
 
 import { count, datetime, number } from "../format.js";
-import { badge, empty, h, link, load, time } from "../kit.js";
+import { badge, h, link, load, time } from "../kit.js";
 
 const VERSIONS_MAX = 200;
 const PAGE_ITEMS = 100;

@@ -2,7 +2,7 @@
 // pressed goes on.
 
 import { button, dialog, form, h, replace } from "../kit.js";
-import { CODE, PASSWORD } from "./sign-in.js";
+import { CODE, PASSWORD, wantsCode } from "./sign-in.js";
 
 const WORDS = {
   ended: {
@@ -31,7 +31,7 @@ export async function signInAgain(session, why) {
         try {
           await session.signIn(credentials);
         } catch (error) {
-          if (credentials.code || !error.details?.some(({ type }) => type === "totp_required")) throw error;
+          if (!wantsCode(error, credentials)) throw error;
           askForCode((code) => enter({ ...credentials, ...code }));
           return;
         }

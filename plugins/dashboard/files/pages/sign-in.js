@@ -14,6 +14,8 @@ export const CODE = {
   autocomplete: "one-time-code",
   help: "Of your authenticator app, or a recovery code.",
 };
+// Whether signing in with these was refused for want of a code of the second factor.
+export const wantsCode = (error, given) => !given.code && !!error.details?.some(({ type }) => type === "totp_required");
 export const PASSWORD = { name: "password", label: "Password", type: "password", required: true };
 const NEW = [
   { name: "full_name", label: "Name", required: true, maxlength: 255, autocomplete: "name" },
@@ -41,7 +43,7 @@ export async function render(root, { session, route, signal }) {
     try {
       await session.signIn(values);
     } catch (error) {
-      if (values.code || !error.details?.some((detail) => detail.type === "totp_required")) throw error;
+      if (!wantsCode(error, values)) throw error;
       show(titled("Your second factor"), form([CODE], { submit: "Sign in", onsubmit: (code) => enter({ ...values, ...code }) }));
       return;
     }
