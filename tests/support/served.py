@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import itertools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -181,14 +182,15 @@ class Served:
         return found
 
     def _replicas(self, deployment: str) -> list[psutil.Process]:
-        found = self._actors("ServeReplica")
-        return [each for each in found if each.cmdline()[0].endswith(f":{deployment}")]
+        return self._actors(f"ServeReplica:[^ ]*:{deployment}")
 
-    def _actors(self, kind: str) -> list[psutil.Process]:
+    def _actors(self, title: str) -> list[psutil.Process]:
+        # Ray writes the method behind the name while one runs: "...:embedder.check_health".
+        pattern = re.compile(rf":{title}(\.\w+)?$")
         found = []
         for process in RunDirectory.of(self.data_dir).processes():
             with contextlib.suppress(psutil.NoSuchProcess):
-                if kind in process.name() + " ".join(process.cmdline()):
+                if pattern.search(" ".join(process.cmdline()).strip()):
                     found.append(process)
         return found
 
