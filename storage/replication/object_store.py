@@ -22,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import weakref
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -55,6 +56,8 @@ class ObjectStore:
         self._place = place
         self._directory = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
         self._named: set[str] = set()  # directories below it whose names are on disk
+        self._ready: dict[str, int] = {}  # directory below it -> an open file there, without a name
+        weakref.finalize(self, _close_all, self._ready)
         self._library = _library()
         from_url, failures = self._library.store.from_url, self._library.exceptions
         try:
@@ -83,6 +86,19 @@ class ObjectStore:
         except self._library.exceptions.AlreadyExistsError:
             return False
         return True
+
+    def make_ready(self, folder: str) -> None:
+        """Take beforehand what the next object of a folder needs, so that whoever stores it does
+        not wait for that: a directory's file system may look long for a place where many files went
+        in the last minute. Of one folder at a time; that it fails, the next object says.
+        """
+        if self._directory is None:
+            return
+        at = self._at(folder)
+        if at not in self._ready:
+            _close_all(self._ready)
+            with contextlib.suppress(AttributeError, OSError):
+                self._ready[at] = _unnamed(at)
 
     def check_refusal(self, path: str, content: bytes) -> None:
         """Put an object that is there once more, as it is. Raises ObjectStoreUnfit unless that is
@@ -204,7 +220,7 @@ class ObjectStore:
         """Make a file with this content, whole from the first; False when the name is taken."""
         for is_last in (False, True):
             try:
-                return _linked(at, content)
+                return _linked(at, content, self._ready.pop(os.path.dirname(at), None))
             except FileNotFoundError:
                 if is_last or not Path(self._directory or "").is_dir():
                     break
@@ -288,11 +304,14 @@ def _ask_the_server(folder: Path) -> None:
 
 # Paths are strings in what follows: a replicated write waits for it, and a Path takes longer than a
 # file to make.
-def _linked(at: str, content: bytes) -> bool:
-    """Make a file that is on disk before it has its name; False when that is taken."""
+def _linked(at: str, content: bytes, ready: int | None) -> bool:
+    """Make a file that is on disk before it has its name; False when that is taken.
+
+    ready  an open file without a name in its directory, which is closed here
+    """
     try:
         try:
-            _link_unnamed(at, content)
+            _link_unnamed(at, content, ready)
         except (AttributeError, OSError) as failed:  # AttributeError: the platform knows of none
             if isinstance(failed, FileExistsError):
                 raise
@@ -305,9 +324,18 @@ def _linked(at: str, content: bytes) -> bool:
     return True
 
 
-def _link_unnamed(at: str, content: bytes) -> None:
-    """By a file without a name, of which a power failure leaves nothing."""
-    descriptor = os.open(os.path.dirname(at), os.O_WRONLY | os.O_TMPFILE, 0o666)
+def _unnamed(folder: str) -> int:
+    """An open file there without a name, of which a power failure leaves nothing."""
+    return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o666)
+
+
+def _close_all(ready: dict[str, int]) -> None:
+    while ready:
+        os.close(ready.popitem()[1])
+
+
+def _link_unnamed(at: str, content: bytes, ready: int | None) -> None:
+    descriptor = _unnamed(os.path.dirname(at)) if ready is None else ready
     try:
         _write_out(descriptor, content)
         # With a descriptor, which an absolute path has no use for, the link is followed.

@@ -91,7 +91,7 @@ class SegmentPacker:
                 found: list[tuple[Place, bytes]] = []
                 for start in range(0, len(run), _READ_AT_ONCE):
                     some = run[start : start + _READ_AT_ONCE]
-                    reads = [pool.submit(self._objects.get, segment_name(*place)) for place in some]
+                    reads = [pool.submit(self._stored, segment_name(*place)) for place in some]
                     contents = [read.result() or b"" for read in reads]
                     found += zip(some, contents, strict=True)
                 for together in _small(found):
@@ -101,6 +101,9 @@ class SegmentPacker:
         self._done = max(self._done, known - PACKED_AT_ONCE)
         return packed
 
+    def _stored(self, name: str) -> bytes | None:
+        return self._shipper.recent.get(name) or self._objects.get(name)
+
     def _pack(self, segments: list[tuple[Place, bytes]]) -> bool:
         """Store segments as a pack, and remove them; False where this is no owner any more."""
         name = pack_name(segments[0][0][1], segments[-1][0][1])
@@ -109,7 +112,9 @@ class SegmentPacker:
             raise ObjectStoreFailed(f"{name} is there and holds something else")
         if not self._shipper.verify():
             return False
-        self._objects.delete(segment_name(*place) for place, _ in segments)
+        names = [segment_name(*place) for place, _ in segments]
+        self._objects.delete(names)
+        self._shipper.recent.forget(names)
         return True
 
 

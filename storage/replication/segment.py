@@ -16,6 +16,8 @@ and that SHA-256 is the segment's hash.
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections.abc import Iterable
 
 import msgspec
 
@@ -23,6 +25,7 @@ from storage.store import StoreError
 
 SEGMENTS = "segments"
 SEGMENT_BYTES_MAX = 4 << 20  # of records, a longer single record aside
+RECENT_BYTES_MAX = 16 << 20
 NO_HASH = bytes(32)
 
 _MAGIC = b"mnemelg1"
@@ -72,6 +75,34 @@ class Segment(msgspec.Struct, array_like=True, frozen=True):
     def ring_end(self) -> int:
         """One past the last place in keys.ring that it knows; 0 for none."""
         return max((place + 1 for place, _ in self.ring), default=0)
+
+
+class RecentSegments:
+    """The newest segments of an owner, as they were stored: what puts them together soon after need
+    not fetch each. Safe from any thread.
+    """
+
+    def __init__(self, bytes_max: int = RECENT_BYTES_MAX):
+        self._bytes_max = bytes_max
+        self._held: dict[str, bytes] = {}  # by name, oldest first
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def add(self, name: str, content: bytes) -> None:
+        with self._lock:
+            self._held[name] = content
+            self._bytes += len(content)
+            while self._bytes > self._bytes_max:
+                self._bytes -= len(self._held.pop(next(iter(self._held))))
+
+    def get(self, name: str) -> bytes | None:
+        """The segment, unless it is too old or was none of this owner's."""
+        return self._held.get(name)
+
+    def forget(self, names: Iterable[str]) -> None:
+        with self._lock:
+            for name in names:
+                self._bytes -= len(self._held.pop(name, b""))
 
 
 _decode_segment = msgspec.msgpack.Decoder(Segment).decode

@@ -49,6 +49,7 @@ from storage.replication.segment import (
     NO_HASH,
     SEGMENT_BYTES_MAX,
     SEGMENTS,
+    RecentSegments,
     Segment,
     SegmentDamaged,
     place_of,
@@ -136,6 +137,7 @@ class LogShipper:
         self.failing_since: float | None = None  # time.monotonic()
         self.failures = 0
         self.shipped_bytes = 0
+        self.recent = RecentSegments()
         self.dropped = 0
 
     # --- taking the shard -------------------------------------------------------------------------
@@ -486,8 +488,11 @@ class LogShipper:
                 return False
             self._advance(segment, digest)
             self.shipped_bytes += len(content)
+            self.recent.add(name, content)
             if self.complete:
                 self._on_stored(segment.last)
+            if self._replicated:
+                self._objects.make_ready(os.path.dirname(segment_name(segment.epoch, 0)))
             return True
         return False
 

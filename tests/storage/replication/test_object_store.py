@@ -5,6 +5,8 @@ latter.
 from __future__ import annotations
 
 import io
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +48,34 @@ def test_the_verbs(objects: ObjectStore) -> None:
     assert objects.names("nothing") == []
     objects.delete(["a/1", "never/was"])
     assert objects.names("a") == ["b/3"]
+
+
+def test_what_was_made_ready_is_the_next_object_of_its_folder_or_nothing(tmp_path: Path) -> None:
+    def unnamed() -> set[str]:
+        links = (os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.exists())
+        return {link for link in links if str(tmp_path) in link}
+
+    objects = ObjectStore(f"file://{tmp_path}/objects")
+    objects.make_ready("a")  # it is not there yet
+    assert objects.put_new("a/1", b"one") and not unnamed()
+    for number in range(2, 5):
+        objects.make_ready("a")
+        objects.make_ready("a")
+        assert len(unnamed()) == 1
+        assert objects.put_new(f"b/{number}", b"beside")
+        assert len(unnamed()) == 1
+        assert objects.put_new(f"a/{number}", b"%d" % number) and not unnamed()
+    objects.make_ready("a")
+    assert not objects.put_new("a/1", b"other") and not unnamed()  # taken, and nothing is left open
+    objects.make_ready("a")
+    shutil.rmtree(tmp_path / "objects/a")
+    assert objects.put_new("a/1", b"again") and objects.names("a") == ["1"]
+    objects.make_ready("a")
+    objects.make_ready("b")
+    assert len(unnamed()) == 1
+    assert objects.get("a/1") == b"again" and objects.get("b/4") == b"beside"
+    del objects
+    assert not unnamed()
 
 
 def test_a_url_that_means_nothing_and_an_endpoint_that_is_away_are_told(

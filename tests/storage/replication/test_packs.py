@@ -13,7 +13,7 @@ import pytest
 
 from storage.replication import Superseded, packs, restore
 from storage.replication.object_store import ObjectStoreFailed
-from storage.replication.segment import SEGMENTS, SegmentDamaged
+from storage.replication.segment import SEGMENTS, RecentSegments, SegmentDamaged
 from storage.replication.snapshots import snapshots
 from tests.support.log_world import FaultyStore, Owner, contents, contents_of, owner
 from tests.support.s3 import s3
@@ -109,6 +109,33 @@ def test_packing_waits_for_a_flood_to_end_but_not_for_ever(
     write(held, "more", 2 * TOGETHER)
     assert [packer.is_due(), packer.is_due()] == [False, True]
     held.close()
+
+
+def test_what_was_stored_a_moment_ago_is_packed_without_being_fetched(
+    tmp_path: Path, objects: FaultyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = begun(tmp_path / "a", objects)
+    held.shipper.recent = RecentSegments(bytes_max=6_000)
+    write(held, "one", WRITES)
+    names = {f"{SEGMENTS}/{name}" for name in objects.names(SEGMENTS)}
+    recent = {name for name in names if held.shipper.recent.get(name)}
+    assert TOGETHER < len(recent) < WRITES
+    fetched: set[str] = set()
+    get = type(objects).get
+
+    def noted(self: FaultyStore, path: str) -> bytes | None:
+        fetched.add(path)
+        return get(self, path)
+
+    monkeypatch.setattr(type(objects), "get", noted)
+    assert held.taker.packer.pack()
+    assert fetched and not fetched & recent
+    gone = names - {f"{SEGMENTS}/{name}" for name in objects.names(SEGMENTS)}
+    assert gone & recent and not any(held.shipper.recent.get(name) for name in gone)
+    expected = contents(held.store)
+    held.close()
+    restore(objects, tmp_path / "b")
+    assert contents_of(tmp_path / "b") == expected
 
 
 def test_packing_that_is_broken_off_anywhere_loses_nothing(
