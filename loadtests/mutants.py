@@ -60,6 +60,20 @@ MUTANTS = (
         "tests/runtime/cluster/test_unix_socket.py::test_nothing_fails_where_the_gateway_has_gone[uvloop]",
     ),
     Mutant(
+        "writes handled together share a key",
+        "runtime/shard/writes.py",
+        "if replayed is not None or call.idempotency_key in in_use:",
+        "if replayed is not None:",
+        "tests/plugins/memories/test_together.py::test_keys_that_repeat_store_once",
+    ),
+    Mutant(
+        "what failed together stays",
+        "runtime/shard/writer.py",
+        "outcomes = joint.work(child, items)",
+        "outcomes = joint.work(transaction, items)",
+        "tests/runtime/shard/test_writer.py::test_tasks_that_fail_together_are_run_each_by_itself",
+    ),
+    Mutant(
         "no digest of what moved",
         "runtime/cluster/supervisor.py",
         "if not more and doubts and doubts == before:",

@@ -100,7 +100,18 @@ class InTurns(Generic[Thing]):
         """The next thing; None where there is none. may: whose turn it may be; the others keep
         theirs.
         """
-        passed, found = [], None
+        return next(iter(self.take_run(1, may=may)), None)
+
+    def take_run(
+        self,
+        count_max: int,
+        fits: Callable[[Thing, Thing], bool] = lambda first, other: True,
+        may: Callable[[Hashable], bool] = lambda account: True,
+    ) -> list[Thing]:
+        """As take, with those of the account's next things that fit the first, none left out
+        between them; at most so many together.
+        """
+        passed, found = [], list[Thing]()
         while self._turns:
             turn = heapq.heappop(self._turns)
             had, _, account = turn
@@ -112,8 +123,10 @@ class InTurns(Generic[Thing]):
                 continue
             self._level = max(self._level, had)
             own = self._waiting[account]
-            found = own.popleft()
-            self._count -= 1
+            found.append(own.popleft())
+            while own and len(found) < count_max and fits(found[0], own[0]):
+                found.append(own.popleft())
+            self._count -= len(found)
             if own:
                 self._enter(account)
             else:

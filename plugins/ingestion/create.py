@@ -19,7 +19,7 @@ from plugins.ingestion.process import Asked, asked, prepare_process
 from plugins.memories import CREATE, MemoryRow, NewMemory, find_row, memory_view
 from runtime.api import jobs
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.operation import Call, Event, Operation, Reply, View
+from runtime.api.operation import Call, Event, Operation, Reply, Together, View
 from runtime.errors import NotFound
 from runtime.inference import Models
 from runtime.limits import RETRY_AFTER_SECONDS
@@ -48,6 +48,7 @@ def _declared(step: Any) -> Any:
 _load_plain: Callable[[ReadContext, NewMemory], float] = _declared(CREATE.load)
 _prepare_plain: Callable[[Call, float, Models], Awaitable[Any]] = _declared(CREATE.prepare)
 _create_plain: Callable[[WriteContext, NewMemory], Reply] = _declared(CREATE.handler)
+_together_plain: Together = _declared(CREATE.together)
 _replay_plain: Callable[[ReadContext, NewMemory, str, Call], Reply] = _declared(CREATE.resource)
 
 
@@ -63,6 +64,10 @@ async def prepare(call: Call, loaded: Loaded, models: Models) -> Any:
     if not isinstance(loaded, Asked):
         return await _prepare_plain(call, loaded, models)
     return await prepare_process(call, loaded, models)
+
+
+def may_be_together(call: Call, prepared: Any) -> bool:
+    return not call.body.infer and _together_plain.may(call, prepared)
 
 
 def create(ctx: WriteContext, body: NewMemory) -> Reply:
@@ -147,6 +152,7 @@ def operation() -> Operation:
         load=load,
         prepare=prepare,
         handler=create,
+        together=Together(may_be_together, _together_plain.handler),
         remote=lambda call: call.body.infer,
         resource=replay_ingested,
         credits=lambda body: 5 if body.infer else len(body.messages or (1,)),

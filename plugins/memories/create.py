@@ -19,7 +19,8 @@ Choices:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from plugins.collections import CollectionNotFound, CollectionRow, require_collection
@@ -46,10 +47,11 @@ from plugins.memories.rows import (
     Draft,
     Indexed,
     MemoryRow,
+    Stored,
 )
-from plugins.memories.store import find_row, get_row, memory_view, store_memories
+from plugins.memories.store import Storing, find_row, get_row, memory_view, store_memories
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.operation import Call, Idempotency, Reply, Write
+from runtime.api.operation import Call, Idempotency, Reply, Together, Write
 from runtime.errors import ApiError, NotFound
 from runtime.inference import Models
 from runtime.limits import RETRY_AFTER_SECONDS
@@ -86,11 +88,50 @@ async def prepare_new(call: Call, seconds: float, models: Models) -> list[Indexe
 
 
 def create_raw(ctx: WriteContext, body: RawMemory) -> Reply:
-    draft = Draft(body.content, require_collection(ctx, body.collection_id), draft_fields(body))
-    return memory_reply(store_memories(ctx, _with_index([draft], ctx.prepared)).rows[0], 201)
+    return memory_reply(store_memories(ctx, _raw_draft(ctx, body)).rows[0], 201)
+
+
+def create_raw_together(contexts: Sequence[WriteContext]) -> list[Reply]:
+    """As create_raw, of several calls of one account."""
+    return [memory_reply(row, 201) for (row,) in _stored_together(contexts, _raw_draft)]
 
 
 def create_memories(ctx: WriteContext, body: NewMemory) -> Reply:
+    return _created_by(ctx, store_memories(ctx, _drafts(ctx, body)))
+
+
+def create_together(contexts: Sequence[WriteContext]) -> list[Reply]:
+    """As create_memories, of several calls of one account."""
+    stored = _stored_together(contexts, _drafts)
+    return [_created_by(ctx, Stored(own, None)) for ctx, own in zip(contexts, stored, strict=True)]
+
+
+def may_be_together(call: Call, prepared: list[Indexed] | None) -> bool:
+    """Whether it can be stored at once with what others create: its index is made."""
+    return prepared is not None
+
+
+def _stored_together(
+    contexts: Sequence[WriteContext], drafts_of: Callable[[WriteContext, Any], list[Draft]]
+) -> list[list[MemoryRow]]:
+    """What each call stores, which is indexed: words and counts of all are entered once."""
+    drafts = [drafts_of(ctx, ctx.call.body) for ctx in contexts]
+    storing = Storing(contexts[0])
+    storing.check_room(list(itertools.chain(*drafts)))
+    rows = [
+        [storing.store(draft, ctx) for draft in own]
+        for ctx, own in zip(contexts, drafts, strict=True)
+    ]
+    storing.finish()
+    return rows
+
+
+def _raw_draft(ctx: WriteContext, body: RawMemory) -> list[Draft]:
+    draft = Draft(body.content, require_collection(ctx, body.collection_id), draft_fields(body))
+    return _with_index([draft], ctx.prepared)
+
+
+def _drafts(ctx: WriteContext, body: NewMemory) -> list[Draft]:
     collection = require_collection(ctx, body.collection_id)
     fields = draft_fields(body)
     if body.content is not None:
@@ -105,7 +146,10 @@ def create_memories(ctx: WriteContext, body: NewMemory) -> Reply:
             )
             for said in body.messages or ()
         ]
-    stored = store_memories(ctx, _with_index(drafts, ctx.prepared))
+    return _with_index(drafts, ctx.prepared)
+
+
+def _created_by(ctx: WriteContext, stored: Stored) -> Reply:
     if len(stored.rows) == 1:
         return _created(ctx, stored.rows, stored.job_id)
     job_id = stored.job_id or indexed_at_once(ctx, len(stored.rows))
@@ -368,6 +412,7 @@ CREATE = Write(
     load=load_new,
     prepare=prepare_new,
     handler=create_memories,
+    together=Together(may_be_together, create_together),
     resource=replay_create,
     body=NewMemory,
     response=Created,
@@ -396,6 +441,7 @@ CREATE_RAW = Write(
     load=load_new,
     prepare=prepare_raw,
     handler=create_raw,
+    together=Together(may_be_together, create_raw_together),
     resource=replay_memory,
     body=RawMemory,
     response=Memory,

@@ -1,8 +1,8 @@
 """Memories as they exist: how they are read, and every change they go through.
 
-Owns what "a memory exists" means. It does not know requests or replies;
-plugins/memories/__init__.py, and every plugin that makes memories of its own (documents,
-corrections, ingestion), changes them through the functions here and nowhere else:
+Owns what "a memory exists" means. It does not know requests or replies; create.py, and every plugin
+that makes memories of its own (documents, corrections, ingestion), changes them through the
+functions here and nowhere else:
 
     store_memories   new ones, one transaction, one index job for those that are not searchable yet
     update_memory    a new version; `supersede` is the update that takes a memory out of ordinary
@@ -20,8 +20,7 @@ Invariants
 - what is in `live` has a row, and the other way round. A read goes by `readable`, or for one
   memory by `find_row`: both leave out what has expired and what is hidden, so those are gone before
   they are swept;
-- `memory_history` holds the versions before the current one, so that an untouched memory costs no
-  history.
+- `memory_history` holds the versions before the current one: an untouched memory has no history.
 """
 
 from __future__ import annotations
@@ -259,9 +258,11 @@ class Storing:
         """Raise PermissionDenied where the tier has no room for these as well."""
         room.check_drafts(self._ctx, drafts, len(self._rows))
 
-    def store(self, draft: Draft) -> MemoryRow:
-        """Store a memory with its event. No search by words finds it before `finish`."""
-        row = _store(self._ctx, draft, self._reason, self._sessions)
+    def store(self, draft: Draft, ctx: WriteContext | None = None) -> MemoryRow:
+        """Store a memory with its event, for this call of the account's (default: the first). No
+        search by words finds it before `finish`.
+        """
+        row = _store(ctx or self._ctx, draft, self._reason, self._sessions)
         self._rows.append(row)
         if draft.indexed is not None:
             self._terms[row.ordinal] = draft.indexed.terms

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -193,6 +193,19 @@ def charge(
     key_id = key_of(ctx) if key_id is None else key_id
     at = ctx.now if at is None else at
     return charge_each(ctx, operation, key_id, at, [(charge_id, credits)]) > 0
+
+
+def charge_calls(contexts: Sequence[WriteContext], operation: str) -> None:
+    """Charge calls of one operation and one account in their common transaction, each what its
+    context says.
+    """
+    alike: dict[tuple[str, int], list[WriteContext]] = {}
+    for ctx in contexts:
+        if ctx.credits:
+            alike.setdefault((key_of(ctx), ctx.now // HOUR_MS), []).append(ctx)
+    for (key_id, _), some in alike.items():
+        charges = [(operation_id(ctx.call), ctx.credits) for ctx in some]
+        charge_each(some[0], operation, key_id, max(ctx.now for ctx in some), charges)
 
 
 def charge_each(

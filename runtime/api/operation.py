@@ -40,7 +40,7 @@ same rows.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -92,6 +92,7 @@ __all__ = [
     "Reply",
     "Signed",
     "StoredFile",
+    "Together",
     "Upload",
     "UploadedFile",
     "View",
@@ -365,10 +366,26 @@ class Read(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class Together:
+    """How several calls of a write are handled at once, in one transaction, which costs less than
+    one after the other. They are of one account, and none has a key that another has.
+
+    may      (call, prepared) -> whether this call may be one of them
+    handler  (contexts) -> what the operation's handler would return for each, in order; its
+             effects are those of one after the other. Whatever it raises, each call is then
+             handled by itself
+    """
+
+    may: Callable[[Call, Any], bool]
+    handler: Callable[[Sequence[OperatorWriteContext]], Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Write(Operation):
     """One transaction.
 
     prepare      optional step before it
+    together     optional: how several calls are handled at once
     idempotency  NONE, CACHED or CANONICAL
     resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of
                  a finished write
@@ -389,6 +406,7 @@ class Write(Operation):
 
     handler: WriteHandler
     prepare: Prepare | None = None
+    together: Together | None = None
     idempotency: Idempotency = Idempotency.NONE
     resource: Resource | None = None
     before: Before | None = None

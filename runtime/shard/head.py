@@ -15,7 +15,7 @@ have changed by then.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -159,9 +159,13 @@ class Head:
         operation: Operation,
         call: Call,
         begun: Reservation | None = None,
+        keys: auth.KeysInUse | None = None,
     ) -> tuple[Principal, Scope]:
-        """Who calls, and on whose rows it acts. begun: of a flow that ends; where its credential is
-        gone by then, whose account is there still, that is whoever began it.
+        """Who calls, and on whose rows it acts.
+
+        begun  of a flow that ends; where its credential is gone by then, whose account is there
+               still, that is whoever began it
+        keys   what is known of keys in a transaction that changes none of them
         """
         secrets = self._parts.environment.secrets
         if operation.internal:
@@ -170,9 +174,10 @@ class Head:
             # No tenant yet: the operation acts on the slot, under a key of the service.
             return NOBODY, tenants.slot_itself(call.slot, secrets)[1]
         credential = call.credential
+        keys = keys if reader.writable else self._keys
         try:
-            if credential is not None and credential.kind == "key" and not reader.writable:
-                return self._keys.resolve(reader, call.slot, credential, call.now_ms)
+            if credential is not None and credential.kind == "key" and keys is not None:
+                return keys.resolve(reader, call.slot, credential, call.now_ms)
             return auth.resolve(reader, call.slot, credential, call.now_ms, secrets)
         except Unauthenticated:
             account = None if begun is None else begun.account
@@ -189,12 +194,13 @@ class Head:
         call: Call,
         prepared: Any,
         begun: Reservation | None = None,
+        keys: auth.KeysInUse | None = None,
     ) -> OperatorWriteContext:
-        """The context of the call's own transaction. Slot and credential are looked at once
-        more.
+        """The context of the call's own transaction. Slot and credential are looked at once more.
+        For `begun` and `keys` see identify.
         """
         self._parts.gate.check(call.slot, admitted=True)
-        principal, scope = self.identify(transaction, operation, call, begun)
+        principal, scope = self.identify(transaction, operation, call, begun, keys)
         return writing(operation)(
             transaction, scope, call, self._parts.environment, principal, prepared
         )
@@ -313,3 +319,12 @@ def close(ctx: WriteContext, operation: Operation, call: Call, reply: Reply) -> 
     """The end of a call's transaction: its key is bound to the reply, and it is charged."""
     idempotency.remember(ctx, operation, call, reply)
     metering.charge(ctx, operation.name, ctx.credits)
+
+
+def close_each(
+    contexts: Sequence[WriteContext], operation: Operation, replies: Sequence[Reply]
+) -> None:
+    """As close, of calls of one account in one transaction."""
+    for ctx, reply in zip(contexts, replies, strict=True):
+        idempotency.remember(ctx, operation, ctx.call, reply)
+    metering.charge_calls(contexts, operation.name)

@@ -5,6 +5,9 @@ GROUP_COMMIT_CALLS_MAX), runs each task in a child transaction of its own, so th
 operation rolls back alone, commits once, feeds the derived indexes up to that commit, and only then
 answers: an acknowledgement is always after the fsync and after the next search would see it.
 
+Neighbours of one account that say how are handled together (Joint), in one child transaction; where
+that fails, each is handled by itself.
+
 Accounts take turns by the time that they have had (runtime/turns.py), an account's tasks in the
 order they came. While several ask, no account has more of a group's time than a commit takes, or
 than the others of the group have together: so one that keeps hundreds waiting at most doubles what
@@ -22,9 +25,10 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, NamedTuple
 
 from runtime import tracing
 from runtime.account_work import account_work
@@ -32,7 +36,12 @@ from runtime.api.call import Due
 from runtime.api.operation import Reply
 from runtime.api.plugin import Registry
 from runtime.errors import ApiError, InternalError, Unavailable
-from runtime.limits import GROUP_COMMIT_CALLS_MAX, WRITE_QUEUE_MAX
+from runtime.limits import (
+    GROUP_COMMIT_CALLS_MAX,
+    WRITE_QUEUE_MAX,
+    WRITES_TOGETHER_IN_A_CROWD_MAX,
+    WRITES_TOGETHER_MAX,
+)
 from runtime.log_lines import REQUEST_ID
 from runtime.turns import Crowd, InTurns
 from storage.store import Committed, Store, StoreAtBound, StoreError, StoreFull, Transaction
@@ -66,6 +75,23 @@ class WriteOutcome:
 Ended = Callable[[WriteOutcome | None], None]
 
 
+class Apart(Exception):
+    """These tasks are no ones to be run together."""
+
+
+class Joint(NamedTuple):
+    """How a task may be run together with its account's next ones.
+
+    kind  tasks of the same kind are
+    item  what `work` is given for this task
+    work  (transaction, items) -> the outcome of each, in order
+    """
+
+    kind: str
+    item: Any
+    work: Callable[[Transaction, Sequence[Any]], Sequence[WriteOutcome]]
+
+
 @dataclass(slots=True)
 class _Waiting:
     work: Callable[[Transaction], WriteOutcome]
@@ -75,6 +101,7 @@ class _Waiting:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future
     ended: Ended | None = None
+    joint: Joint | None = None
     since: float = field(default_factory=time.perf_counter)
     outcome: WriteOutcome | None = None
     fault: BaseException | None = None
@@ -107,6 +134,7 @@ class Writer:
         self._stats = {
             "commits_total": 0,
             "calls_total": 0,
+            "calls_together_total": 0,
             "seconds_total": 0.0,
             "disk_full_total": 0,
         }
@@ -120,8 +148,10 @@ class Writer:
         return self._waiting
 
     def stats(self) -> dict[str, float]:
-        """Commits, the calls in them and the seconds they took; groups that a full disk refused;
-        credits that were charged or held, and of those given back. For metrics."""
+        """Commits, the calls in them, how many of those were handled together, and the seconds they
+        took; groups that a full disk refused; credits that were charged or held, and of those given
+        back. For metrics.
+        """
         return dict(self._stats)
 
     async def submit(
@@ -130,6 +160,7 @@ class Writer:
         label: str,
         ended: Ended | None = None,
         account: Hashable = None,
+        joint: Joint | None = None,
     ) -> Reply:
         """Run `work` in the next group commit that has room for it. Raises Unavailable when the
         queue is full, StorageFailed on a storage fault.
@@ -138,6 +169,7 @@ class Writer:
                  before all that is afterwards
         ended  called on the caller's event loop before the reply arrives, even when the caller no
                longer waits: with the committed outcome, or None when nothing was committed
+        joint  how it may be run together with others instead
         """
         if self._waiting >= WRITE_QUEUE_MAX:
             if ended is not None:
@@ -147,7 +179,7 @@ class Writer:
             )
         loop = asyncio.get_running_loop()
         waiting = _Waiting(
-            work, label, REQUEST_ID.get(), account, loop, loop.create_future(), ended
+            work, label, REQUEST_ID.get(), account, loop, loop.create_future(), ended, joint
         )
         self._waiting += 1
         try:
@@ -255,18 +287,19 @@ class Writer:
             own = had.get(account, 0.0)
             return not own or own < max(self._commit_seconds, total - own)
 
-        take = partial(self._turns.take, may) if self._crowd.is_here() else self._turns.take
-        while len(group) < room and (waiting := take()) is not None:
-            group.append(waiting)
-            begun = time.perf_counter()
-            self._run_alone(transaction, waiting)
+        take, together = partial(self._turns.take_run, fits=_are_joint), WRITES_TOGETHER_MAX
+        if self._crowd.is_here():
+            take, together = partial(take, may=may), WRITES_TOGETHER_IN_A_CROWD_MAX
+        while len(group) < room and (some := take(min(together, room - len(group)))):
+            group += some
+            begun, account = time.perf_counter(), some[0].account
+            self._run_some(transaction, some)
             took = time.perf_counter() - begun
-            had[waiting.account] = had.get(waiting.account, 0.0) + took
+            had[account] = had.get(account, 0.0) + took
             total += took
-            self._turns.charge(waiting.account, took)
-            account_work().note(
-                waiting.account, write_seconds=took, waited_seconds=begun - waiting.since
-            )
+            self._turns.charge(account, took)
+            waited = sum(begun - waiting.since for waiting in some)
+            account_work().note(account, write_seconds=took, waited_seconds=waited)
         if self._last is not None and not self._turns and len(group) < GROUP_COMMIT_CALLS_MAX:
             waiting, self._last = self._last, None
             group.append(waiting)
@@ -288,6 +321,29 @@ class Writer:
         self._stats["seconds_total"] += seconds
         self._stats["credits_metered_total"] += sum(credits for credits in metered if credits > 0)
         self._stats["credits_released_total"] -= sum(credits for credits in metered if credits < 0)
+
+    def _run_some(self, transaction: Transaction, some: Sequence[_Waiting]) -> None:
+        """Tasks that are joint, together where that goes."""
+        joint = some[0].joint
+        if joint is not None and len(some) > 1:
+            items = [waiting.joint.item for waiting in some if waiting.joint is not None]
+            try:
+                with transaction.child() as child:
+                    outcomes = joint.work(child, items)
+            except (StoreError, MemoryError):
+                raise
+            except (ApiError, Apart):
+                pass  # each that is refused says so below
+            except Exception as error:
+                log.error("writes failed together: %s", some[0].label, exc_info=error)
+            else:
+                self._stats["calls_together_total"] += len(some)
+                for waiting, outcome in zip(some, outcomes, strict=True):
+                    outcome.sequence = transaction.sequence
+                    waiting.outcome = outcome
+                return
+        for waiting in some:
+            self._run_alone(transaction, waiting)
 
     def _run_alone(self, transaction: Transaction, waiting: _Waiting) -> None:
         """One task in a child transaction: what it refuses or breaks stays its own."""
@@ -319,6 +375,11 @@ class Writer:
             self._registry.indexes[name].apply(self._store, changes)
         self._on_fed(committed)
         self._fed = committed.sequence
+
+
+def _are_joint(first: _Waiting, other: _Waiting) -> bool:
+    one, another = first.joint, other.joint
+    return one is not None and another is not None and one.kind == another.kind
 
 
 def _refusal(full: StoreFull) -> str:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from runtime import tracing
 from runtime.api import tenants
 from runtime.api.context import WriteContext
-from runtime.api.operation import Call, Reply, Write
+from runtime.api.operation import Call, Reply, Together, Write
+from runtime.api.slot_context import OperatorWriteContext
 from runtime.errors import ApiError
 from runtime.inference import remembered_for
 from runtime.limits import (
@@ -24,12 +27,21 @@ from runtime.limits import (
 )
 from runtime.long_work import cores
 from runtime.shard import idempotency
-from runtime.shard.head import Head, Parts, close, formed
+from runtime.shard.auth import KeysInUse
+from runtime.shard.head import Head, Parts, close, close_each, formed
 from runtime.shard.holds import Holds
 from runtime.shard.turns import Account, Turns
 from runtime.shard.usage_buffer import Tenant
-from runtime.shard.writer import USAGE, WriteOutcome
+from runtime.shard.writer import USAGE, Apart, Joint, WriteOutcome
 from storage.store import Transaction
+
+
+class _Item(NamedTuple):
+    """A call that may be handled with others: what its context is made of."""
+
+    call: Call
+    prepared: Any
+    credits: int
 
 
 class Writes:
@@ -93,6 +105,11 @@ class Writes:
                 close(ctx, operation, call, reply)
                 return WriteOutcome(reply, ctx.due, ctx.metered)
 
+            together, joint = operation.together, None
+            if together is not None and together.may(call, prepared):
+                work_of_all = partial(self._handle_together, operation, together)
+                item = _Item(call, prepared, reservation.credits)
+                joint = Joint(operation.name, item, work_of_all)
             submitted = True
             scope = entered.ctx.scope
             return await parts.writer.submit(
@@ -100,6 +117,7 @@ class Writes:
                 operation.name,
                 self._head.ended(reservation, scope),
                 (scope.slot, scope.tenant),
+                joint,
             )
         except BaseException as failed:
             if not submitted:
@@ -109,6 +127,36 @@ class Writes:
         finally:
             if entered.held is not None:
                 self._holds.release(entered.held)
+
+    def _handle_together(
+        self,
+        operation: Write,
+        together: Together,
+        transaction: Transaction,
+        items: Sequence[_Item],
+    ) -> list[WriteOutcome]:
+        """What each call's own transaction would do, in one. Raises Apart where one repeats the
+        key of a write that is done, or of another of them.
+        """
+        keys, in_use = KeysInUse(), set[str]()
+        contexts: list[OperatorWriteContext] = []
+        for call, prepared, credits in items:
+            ctx = self._head.again(transaction, operation, call, prepared, keys=keys)
+            if contexts:
+                ctx.share(contexts[0])
+            if call.idempotency_key is not None:
+                replayed = idempotency.replay(ctx, transaction, operation, call)
+                if replayed is not None or call.idempotency_key in in_use:
+                    raise Apart
+                in_use.add(call.idempotency_key)
+            ctx.credits = credits
+            contexts.append(ctx)
+        replies = [formed(operation, made) for made in together.handler(contexts)]
+        close_each(contexts, operation, replies)
+        return [
+            WriteOutcome(reply, ctx.due, ctx.metered)
+            for ctx, reply in zip(contexts, replies, strict=True)
+        ]
 
     async def of_usage(self, records: Mapping[Tenant, Callable[[WriteContext], None]]) -> None:
         """Run what the usage buffer has for each tenant that is still there, in one transaction."""

@@ -36,6 +36,19 @@ def test_accounts_come_one_after_the_other_and_an_accounts_things_in_their_order
     assert not turns and turns.take() is None
 
 
+def test_a_run_is_of_one_account_and_ends_at_what_does_not_fit() -> None:
+    turns = filled(ada=5, bob=1)
+    fits = lambda first, other: first != "ada0" or other != "ada2"  # noqa: E731
+    assert turns.take_run(4, fits) == ["ada0", "ada1"] and len(turns) == 4
+    turns.charge("ada", 1.0)
+    assert turns.take_run(4, fits) == ["bob0"]
+    assert turns.take_run(2, fits) == ["ada2", "ada3"]
+    assert turns.take_run(2, fits, may=lambda account: account != "ada") == []
+    assert turns.take_run(2, fits) == ["ada4"] and turns.take_run(2) == [] and not turns
+    turns.put("ada", "ada5")
+    assert turns.take() == "ada5"
+
+
 def test_what_costs_ten_times_as_much_comes_a_tenth_as_often() -> None:
     order = taken(filled(eve=5, ada=30), eve=10.0, ada=1.0)
     assert [order.index(f"eve{number}") for number in range(3)] == [0, 11, 22]

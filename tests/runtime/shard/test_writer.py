@@ -7,14 +7,16 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import serve_app
 from runtime.api import Reply
-from runtime.shard.writer import StorageFailed, WriteOutcome, Writer
+from runtime.errors import Conflict
+from runtime.shard.writer import Joint, StorageFailed, WriteOutcome, Writer
 from storage.store import Committed, DeviceFailed, Transaction
 from tests.support.stores import ALICE, BLOBS, blobs, open_store
 
@@ -142,3 +144,83 @@ def test_what_is_nobodys_comes_after_all_before_it_and_before_all_after_it(
     done = [name for name in noting.done if name is not None]
     assert done.index("nobody") == len(before) and done.index("nobody too") == len(before) + 1
     assert sorted(done[-2:]) == ["bob 0", "eve 2"]
+
+
+class Joining:
+    """A writer of tasks that put their name; those of one kind, which a hyphen ends, are joint."""
+
+    def __init__(self, directory: Path):
+        self.store = open_store(directory)
+        self.writer = Writer(
+            self.store, serve_app.registry(), lambda due: None, lambda committed: None
+        )
+        self.runs: list[list[str]] = []
+
+    def put(self, transaction: Transaction, name: str) -> WriteOutcome:
+        transaction.bind(BLOBS, ALICE).put((int(name[-1]),), name.encode())
+        if name.startswith("refused"):
+            raise Conflict("refused")
+        return WriteOutcome(Reply(200, name))
+
+    def put_all(self, transaction: Transaction, names: Sequence[str]) -> list[WriteOutcome]:
+        self.runs.append(list(names))
+        transaction.bind(BLOBS, ALICE).put((100 + len(self.runs),), b"of all")
+        outcomes = [self.put(transaction, name) for name in names]
+        if names[0].startswith("odd"):
+            raise LookupError("not foreseen")
+        return outcomes
+
+    async def submit(self, *names: str) -> list[object]:
+        """Submit all while the writer is busy; -> what each is told."""
+        may_go = threading.Event()
+
+        def hold(transaction: Transaction) -> WriteOutcome:
+            may_go.wait()
+            return WriteOutcome(Reply())
+
+        held = asyncio.create_task(self.writer.submit(hold, "hold"))
+        asked = []
+        for name in names:
+            kind, is_joint, _ = name.partition("-")
+            joint = Joint(kind, name, self.put_all) if is_joint else None
+            work = partial(self.put, name=name)
+            task = self.writer.submit(work, name, account="ada", joint=joint)
+            asked.append(asyncio.create_task(task))
+        while self.writer.depth <= len(names):
+            await asyncio.sleep(0.001)
+        may_go.set()
+        await held
+        told = await asyncio.gather(*asked, return_exceptions=True)
+        return [each.body if isinstance(each, Reply) else type(each) for each in told]
+
+    def close(self) -> None:
+        self.writer.close()
+        self.store.close()
+
+
+@pytest.fixture
+def joining(tmp_path: Path) -> Iterator[Joining]:
+    writer = Joining(tmp_path / "shard")
+    yield writer
+    writer.close()
+
+
+def test_an_accounts_neighbours_of_one_kind_are_run_together(joining: Joining) -> None:
+    names = ["a-1", "a-2", "b-3", "b-4", "alone5", "b-6", "b-7"]
+    assert asyncio.run(joining.submit(*names)) == names
+    assert joining.runs == [["a-1", "a-2"], ["b-3", "b-4"], ["b-6", "b-7"]]
+    assert joining.writer.stats()["calls_together_total"] == 6
+    assert len(blobs(joining.store)) == len(names) + 3
+
+
+def test_tasks_that_fail_together_are_run_each_by_itself(
+    joining: Joining, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What they did together is undone; an unforeseen failure of that is in the log."""
+    told = asyncio.run(joining.submit("refused-1", "refused-2"))
+    assert told == [Conflict, Conflict] and not blobs(joining.store) and not caplog.records
+    assert asyncio.run(joining.submit("odd-3", "odd-4")) == ["odd-3", "odd-4"]
+    assert [record.message for record in caplog.records] == ["writes failed together: odd-3"]
+    assert joining.runs == [["refused-1", "refused-2"], ["odd-3", "odd-4"]]
+    assert joining.writer.stats()["calls_together_total"] == 0
+    assert blobs(joining.store) == {3: b"odd-3", 4: b"odd-4"}
