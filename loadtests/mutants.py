@@ -74,6 +74,30 @@ MUTANTS = (
         "tests/runtime/shard/test_writer.py::test_tasks_that_fail_together_are_run_each_by_itself",
     ),
     Mutant(
+        "an empty object store confirms a lease",
+        "storage/replication/shipper.py",
+        "elif not self._objects.has(epoch_name(epoch)):",
+        "elif False:",
+        "tests/runtime/shard/test_lease.py::"
+        "test_an_object_store_that_went_away_confirms_no_lease_and_keeps_no_write",
+    ),
+    Mutant(
+        "writes go where a disk was mounted",
+        "storage/replication/object_store.py",
+        "if is_last or folder in self._named or not",
+        "if is_last or not",
+        "tests/runtime/shard/test_lease.py::"
+        "test_an_object_store_that_went_away_confirms_no_lease_and_keeps_no_write",
+    ),
+    Mutant(
+        "a directory that is behind takes the shard",
+        "storage/replication/shipper.py",
+        "refuse_behind(self._objects, self._store)",
+        "pass",
+        "tests/storage/replication/test_shipper.py::"
+        "test_a_directory_that_is_behind_is_refused_before_it_ends_anybodys_epoch",
+    ),
+    Mutant(
         "no digest of what moved",
         "runtime/cluster/supervisor.py",
         "if not more and doubts and doubts == before:",

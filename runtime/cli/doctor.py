@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import psutil
 from cryptography import x509
@@ -383,11 +383,13 @@ def object_store(settings: Settings) -> Finding:
     apart.
     """
     url = settings.object_store.url
-    if url is None or url.startswith("file:"):
-        return Finding("ok", f"object store: {url or 'none'}")
+    if url is None:
+        return Finding("ok", "object store: none")
+    if url.startswith("file:"):
+        return _object_directory(Path(unquote(urlsplit(url).path)), settings)
     probe = f"mneme-doctor-{os.urandom(8).hex()}"
     try:
-        objects = ObjectStore(url)
+        objects = ObjectStore(url, make=False)
         try:
             objects.put_new(probe, b"")
             objects.check_refusal(probe, b"")
@@ -408,6 +410,23 @@ def object_store(settings: Settings) -> Finding:
     return Finding("ok", f"object store: {url} refuses to overwrite when it is asked to")
 
 
+def _object_directory(directory: Path, settings: Settings) -> Finding:
+    """Check that it is there, where something may be stored in it already, and has room."""
+    what = f"object store: file://{directory}"
+    if not directory.is_dir():
+        if not (settings.data_dir / LAYOUT_FILE).exists():
+            return Finding("ok", f"{what}, which the first start makes")
+        return Finding(
+            "wrong",
+            f"{what}: there is no such directory",
+            "mount its disk, or make the directory if nothing was ever stored there",
+        )
+    free = shutil.disk_usage(directory).free
+    level = "wrong" if free < FREE_BYTES_MIN else "advice" if free < FREE_BYTES_ADVISED else "ok"
+    what = f"{what}: {shown_size(free)} free"
+    return Finding(level, what, "" if level == "ok" else "free some space there")
+
+
 def ownership(settings: Settings) -> Finding:
     """Check that nobody else has taken over the shards of the data directory."""
     if settings.object_store.url is None or not (settings.data_dir / LAYOUT_FILE).exists():
@@ -415,7 +434,10 @@ def ownership(settings: Settings) -> Finding:
             "ok", "ownership: no object store, or no store yet, so nobody else can own what is here"
         )
     try:
-        layout, objects = Layout.load(settings.data_dir), ObjectStore(settings.object_store.url)
+        layout, objects = (
+            Layout.load(settings.data_dir),
+            ObjectStore(settings.object_store.url, make=False),
+        )
         for number in range(len(PlacementTable(settings.data_dir).load().shards)):
             store = Store.open_to_read(
                 shard_directory(settings.data_dir, number),

@@ -87,7 +87,7 @@ def restore_installation(
             "object_store.url is not set: name a backup's directory, or the object store that "
             "holds the log."
         )
-    objects, data_dir = ObjectStore(settings.object_store.url), settings.data_dir
+    objects, data_dir = ObjectStore(settings.object_store.url, make=False), settings.data_dir
     if data_dir.exists() and {path.name for path in data_dir.iterdir()} - _MAY_BE_THERE:
         raise LayoutError(
             f"{data_dir} is not empty; a restore goes into a new directory that holds nothing but "

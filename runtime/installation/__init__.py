@@ -4,6 +4,7 @@ layout          the data directory: its identity, its lock, a directory for each
 shared_layout   the same for several nodes, in the object store
 secrets         the keys that sign and seal
 rings           the key rings of its shards, to be looked at
+object_directory  whether what the object store held is there
 blobs           where uploaded files are kept, and their copies
 """
 
@@ -19,6 +20,7 @@ from runtime.installation.layout import (
     shard_directory,
     shard_place,
 )
+from runtime.installation.object_directory import check_object_store, remember_object_store
 from runtime.installation.rings import key_rings, read_key_ring
 from runtime.installation.secrets import SECRET_NAMES, Secrets, SecretsError
 from runtime.installation.shared_layout import (
@@ -39,6 +41,7 @@ __all__ = [
     "Secrets",
     "SecretsError",
     "blob_store",
+    "check_object_store",
     "copies_of",
     "copy_layout",
     "held",
@@ -46,6 +49,7 @@ __all__ = [
     "make_shared_layout",
     "read_key_ring",
     "read_shared_layout",
+    "remember_object_store",
     "shard_directory",
     "shard_place",
     "shared_objects",

@@ -20,7 +20,13 @@ from collections.abc import Callable
 
 from runtime import cluster, tracing
 from runtime.extras import RAY_DASHBOARD
-from runtime.installation import LayoutError, SecretsError, held
+from runtime.installation import (
+    LayoutError,
+    SecretsError,
+    check_object_store,
+    held,
+    remember_object_store,
+)
 from runtime.serve.haproxy import neighbour
 from runtime.serve.listening import HEALTH_PATH, StartError, check_http, free_port
 from runtime.serve.local import run_locally
@@ -60,8 +66,12 @@ def serve(
                 f"Run {RAY_DASHBOARD.command}, or leave the setting out."
             )
         with held(settings.data_dir), Signals() as signals:
+            check_object_store(settings)
             run = run_on_ray if settings.engine == "ray" else run_locally
-            return run(settings, signals, announce, module)
+            try:
+                return run(settings, signals, announce, module)
+            finally:
+                remember_object_store(settings)
     except (
         StartError,
         cluster.CannotOpen,

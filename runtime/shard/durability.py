@@ -83,7 +83,8 @@ class Durability:
         self.wait_seconds = settings.durability.wait_seconds_max
         self._backlog_bytes = settings.object_store.backlog_bytes_max
         assert settings.object_store.url is not None  # `begin` asks
-        root = ObjectStore(settings.object_store.url)
+        is_new = not store.log.state().number
+        root = ObjectStore(settings.object_store.url, make=is_new)
         objects = root.below(shard_place(store.identity.cluster_id, store.identity.shard))
         self.shipper = LogShipper(
             store,

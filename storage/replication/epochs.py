@@ -11,7 +11,19 @@ import time
 import msgspec
 
 from storage.replication.object_store import ObjectStore
-from storage.store import ShippingState
+from storage.replication.segment import (
+    NO_HASH,
+    SEGMENTS,
+    SegmentDamaged,
+    place_of,
+    segment_name,
+    unpacked,
+)
+from storage.store import OpenStore, ShippingState, StoreError
+
+
+class Superseded(StoreError):
+    """Another owner has taken the shard: this directory's history is not the shard's any more."""
 
 
 class Epoch(msgspec.Struct):
@@ -75,6 +87,33 @@ def lease_left_by(objects: ObjectStore, epoch: int, claim: Epoch | None) -> floa
     if claim is None or objects.has(released_name(epoch)):
         return 0.0
     return claim.lease_seconds
+
+
+def refuse_behind(objects: ObjectStore, store: OpenStore) -> None:
+    """Raise Superseded where the log goes on with commits that the store lacks: before it takes an
+    epoch, which would end the owner that has them.
+    """
+    state = store.log.state()
+    names = objects.names(SEGMENTS)
+    newest = max((place_of(name)[1] for name in names), default=0)
+    number, tail, previous = state.number, state.tail, state.hash or NO_HASH
+    while number < newest:
+        content = objects.get(segment_name(tail, number + 1))
+        if content is None:  # it was packed, or let go of: its name is not free
+            raise Superseded(
+                f"{store.directory}: the log in object storage goes on to segment {newest}, and "
+                f"this directory knows {number}. Restore the shard from object storage."
+            )
+        try:
+            segment, previous = unpacked(content, number + 1, previous)
+        except SegmentDamaged:
+            return  # what becomes of that, whoever takes the shard finds out
+        if segment.epoch > state.epoch or segment.last > store.sequence:
+            raise Superseded(
+                f"{store.directory}: the log in object storage has commits up to {segment.last} "
+                "that this directory has not. Restore the shard from object storage."
+            )
+        number, tail = segment.number, segment.epoch
 
 
 def take_epoch(

@@ -20,6 +20,7 @@ early although nobody had been told that it was stored; `replace_torn` mends tha
 from __future__ import annotations
 
 import contextlib
+import copy
 import fcntl
 import os
 import weakref
@@ -49,9 +50,13 @@ class ObjectStoreUnfit(StoreError):
 
 
 class ObjectStore:
-    """Objects below a URL. Its calls block; they are safe from any thread."""
+    """Objects below a URL. Its calls block; they are safe from any thread.
 
-    def __init__(self, url: str, place: str = ""):
+    make  whether a directory is made where there is none. It may be that of a disk that is not
+          mounted: so whoever only looks, or knows that something is stored there, makes none
+    """
+
+    def __init__(self, url: str, place: str = "", *, make: bool = True):
         self.url = url
         self._place = place
         self._directory = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
@@ -61,15 +66,23 @@ class ObjectStore:
         self._library = _library()
         from_url, failures = self._library.store.from_url, self._library.exceptions
         try:
-            if self._directory is not None:
+            if self._directory is not None and make:
                 make_directory(self._directory, 0o777)
+            elif self._directory is not None and not self._directory.is_dir():
+                raise ObjectStoreFailed(
+                    f"{url} cannot be used: there is no such directory. Is its disk mounted? A new "
+                    "one has to be made first."
+                )
             self._store = from_url(url) if self._directory else from_url(url, **_options(url))
         except (failures.BaseError, OSError, ValueError) as wrong:
             raise ObjectStoreFailed(f"{url} cannot be used: {_sentence(wrong)}") from wrong
 
     def below(self, place: str) -> ObjectStore:
         """The same store, its paths counted from `place`."""
-        return type(self)(self.url, f"{self._place}{place}/")
+        found = copy.copy(self)
+        found._place, found._ready = f"{self._place}{place}/", {}
+        weakref.finalize(found, _close_all, found._ready)
+        return found
 
     def put_new(self, path: str, content: bytes) -> bool:
         """Make the object; False when one of that name is there, perhaps through an attempt of our
@@ -157,12 +170,12 @@ class ObjectStore:
     def fetch(self, path: str, target: BinaryIO) -> bool:
         """Write the content to a file; -> whether there is such an object."""
 
-        def copy(store: Any, at: str) -> None:
+        def fetched(store: Any, at: str) -> None:
             for piece in self._library.get(store, at).stream(PIECE_BYTES):
                 target.write(piece)
 
         try:
-            self._call(copy, self._place + path)
+            self._call(fetched, self._place + path)
         except FileNotFoundError:
             return False
         return True
@@ -219,13 +232,15 @@ class ObjectStore:
     def _link(self, at: str, content: bytes) -> bool:
         """Make a file with this content, whole from the first; False when the name is taken."""
         for is_last in (False, True):
+            folder = os.path.dirname(at)
             try:
-                return _linked(at, content, self._ready.pop(os.path.dirname(at), None))
+                return _linked(at, content, self._ready.pop(folder, None))
             except FileNotFoundError:
-                if is_last or not Path(self._directory or "").is_dir():
+                # One that objects were put in does not go by itself: the disk has.
+                if is_last or folder in self._named or not Path(self._directory or "").is_dir():
                     break
-            os.makedirs(os.path.dirname(at), exist_ok=True)
-        raise NotADirectoryError(f"{self._directory} is missing; is its disk mounted?")
+            os.makedirs(folder, exist_ok=True)
+        raise NotADirectoryError(f"{folder} is missing; is its disk mounted?")
 
     def _call(self, verb: Any, path: Any, *arguments: Any, **options: Any) -> Any:
         try:

@@ -37,9 +37,11 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from storage.replication.epochs import (
+    Superseded,
     epoch_name,
     lease_left_by,
     newest_epoch,
+    refuse_behind,
     release,
     take_epoch,
 )
@@ -67,10 +69,6 @@ CLOSE_SECONDS_MAX = 10.0
 SHIPPING_SHARE_MAX = 0.02  # of the time, where nobody waits for it
 GATHER_SECONDS_MAX = 0.6  # so that the log is less than a second behind
 GATHER_TICK_SECONDS = 0.1
-
-
-class Superseded(StoreError):
-    """Another owner has taken the shard: this directory's history is not the shard's any more."""
 
 
 def refuse_superseded(store: Store) -> None:
@@ -176,6 +174,8 @@ class LogShipper:
                 "since; what is here must not be served. "
                 "Restore the shard from object storage."
             )
+        else:
+            refuse_behind(self._objects, self._store)
         former, token = "" if claim is None else claim.token, os.urandom(16).hex()
         home = home_of(self._store.directory)
         # This directory's own former process has ended, since its lock is ours. A copy of the
@@ -319,11 +319,20 @@ class LogShipper:
 
     def verify(self) -> bool:
         """Ask whether this owner's epoch is still the newest, and stop if not. Raises
-        ObjectStoreFailed.
+        ObjectStoreFailed, also where its own epoch is not there: of an empty place, such as that of
+        a disk that is not mounted, nothing is learned.
         """
-        if not self.fenced and self._objects.has(epoch_name(self._state.epoch + 1)):
-            self._stop(f"epoch {self._state.epoch + 1} was taken")
+        epoch = self._state.epoch
+        if self.fenced:
+            return False
+        if self._objects.has(epoch_name(epoch + 1)):
+            self._stop(f"epoch {epoch + 1} was taken")
             self._remember_superseded(self._state)
+        elif not self._objects.has(epoch_name(epoch)):
+            raise ObjectStoreFailed(
+                f"{self._objects.url} lacks what this shard stored there (epoch {epoch}); is its "
+                "disk mounted?"
+            )
         return not self.fenced
 
     def made_complete(self, number: int) -> None:

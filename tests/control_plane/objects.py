@@ -55,8 +55,11 @@ class MemoryObjects(ObjectStore):
 
     bucket: Bucket  # of the history that runs
 
-    def __init__(self, url: str, place: str = ""):
+    def __init__(self, url: str, place: str = "", *, make: bool = True):
         self.url, self._at = url, place
+
+    def make_ready(self, folder: str) -> None:
+        """Nothing has to be."""
 
     def below(self, place: str) -> MemoryObjects:
         return type(self)(self.url, f"{self._at}{place}/")

@@ -258,6 +258,18 @@ def test_the_format_of_the_store_is_told(tmp_path):
     assert doctor.store_format(asked).verdict == "wrong"
 
 
+def test_a_missing_directory_of_objects_is_told_and_not_made(tmp_path):
+    objects = tmp_path / "objects"
+    own = settings(tmp_path, f"object_store.url=file://{objects}")
+    assert doctor.object_store(own).verdict == "ok", "the first start makes it"
+    Layout.load_or_create(own.data_dir, 1)
+    found = doctor.object_store(own)
+    assert found.verdict == "wrong" and "mount its disk" in found.remedy
+    assert doctor.ownership(own).verdict != "ok" and not objects.exists()
+    objects.mkdir()
+    assert "free" in doctor.object_store(own).what
+
+
 def test_an_object_store_that_would_not_keep_two_owners_apart_is_wrong(tmp_path):
     assert doctor.object_store(settings(tmp_path)).verdict == "ok"
     with s3() as url:

@@ -4,6 +4,7 @@ stopped, overtaken, woken; and a taker waits for it.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,33 @@ def test_an_owner_that_is_cut_off_answers_for_as_long_as_its_lease_and_again_whe
         first.until(lambda: first.log()["failing_seconds"] == 0)
         assert read(first, who) == 200 and first.log()["unconfirmed_seconds"] < LEASE_SECONDS
         assert first.request("GET", "/v1/health").json()["checks"] == {"shards": "ok"}
+
+
+@pytest.mark.parametrize("is_left", ["nothing", "an empty directory"])
+@BOTH
+def test_an_object_store_that_went_away_confirms_no_lease_and_keeps_no_write(
+    tmp_path: Path, clock: LeaseTime, mode: str, is_left: str
+) -> None:
+    """Its disk is not mounted any more; the place where it was may be there."""
+    objects, away = tmp_path / "objects", tmp_path / "away"
+    with node(tmp_path / "first", objects, mode) as first:
+        who = first.register("ada@example.org")
+        assert write(first, who) in (201, 202)
+        first.until(lambda: first.log()["unshipped_records"] == 0)
+        objects.rename(away)
+        if is_left != "nothing":
+            objects.mkdir()
+        assert write(first, who) in ((201, 202) if mode == "local" else (503,))
+        clock.leap(LEASE_SECONDS)
+        assert answers(first, who) == {503}
+        assert first.log()["unconfirmed_seconds"] >= LEASE_SECONDS
+        assert not list(tmp_path.glob("objects/*/shards/*/segments"))
+        if is_left != "nothing":
+            shutil.rmtree(objects)
+        away.rename(objects)
+        first.until(lambda: first.log()["leased"] and first.log()["failing_seconds"] == 0)
+        first.until(lambda: first.log()["unshipped_records"] == 0)
+        assert read(first, who) == 200 and write(first, who) in (201, 202)
 
 
 def test_a_reply_that_was_ready_before_the_lease_ended_is_not_given_after(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.replication import shipper
+from storage.replication import packs, shipper
 from storage.replication.epochs import take_epoch
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed
 from storage.replication.restore import RestoreFailed, restore
@@ -118,6 +118,31 @@ def test_two_owners_of_one_directory_copy(tmp_path: Path, objects: FaultyStore) 
         Owner(tmp_path / "a", objects)
     restore(objects, tmp_path / "c")
     assert set(contents_of(tmp_path / "c")) == {(0, "a"), (0, "by the newer")}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_directory_that_is_behind_is_refused_before_it_ends_anybodys_epoch(
+    tmp_path: Path, objects: FaultyStore, packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older backup that was restored beside it, say: the directory with all goes on."""
+    monkeypatch.setattr(packs, "PACKED_AT_ONCE", 4)
+    with owner(tmp_path / "a", objects) as held:
+        held.put("one")
+        held.await_stored()
+        held.store.backup(tmp_path / "old")
+        for number in range(12):
+            held.put(f"more {number}")
+            held.await_stored()
+        if packed:
+            assert held.taker.packer.pack()
+    with pytest.raises(Superseded, match="Restore the shard from object storage"):
+        Owner(tmp_path / "old", objects)
+    with owner(tmp_path / "a", objects) as again:
+        again.put("two")
+        again.await_stored()
+        expected = contents(again.store)
+    restore(objects, tmp_path / "b")
+    assert contents_of(tmp_path / "b") == expected
 
 
 def test_an_idle_owner_learns_that_it_is_none_any_more(
