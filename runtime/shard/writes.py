@@ -152,6 +152,11 @@ class Writes:
             ctx.credits = credits
             contexts.append(ctx)
         replies = [formed(operation, made) for made in together.handler(contexts)]
+        if len(replies) != len(contexts):
+            raise ValueError(
+                f"the handler of several calls of {operation.name} returned {len(replies)} replies "
+                f"for {len(contexts)} calls"
+            )
         close_each(contexts, operation, replies)
         return [
             WriteOutcome(reply, ctx.due, ctx.metered)
