@@ -417,9 +417,17 @@ class _Replay:
             and self._packed.get(number + 1, look_again=True) is None
         ):
             raise SegmentDamaged(
-                f"segment {number + 1} of the log is missing, although later ones are there."
+                f"segment {number + 1} of the log is missing, although later ones are there. "
+                f"{self._way_out()}"
             )
         return False
+
+    def _way_out(self) -> str:
+        """What can be done about a segment that cannot be read."""
+        return (
+            f"Put it back from a copy of {self._objects.url}, or restore a time before "
+            f"{_told(self.reached_at)} for looking at."
+        )
 
     def _end_at(self, content: bytes, damaged: SegmentDamaged) -> None:
         """Take a segment for absent that nobody was ever told of: the last one, where a power
@@ -429,9 +437,8 @@ class _Replay:
         may_be_cut = self._objects.may_tear and not stores_whole(self._objects, self._state.tail)
         if not (may_be_cut and is_last and is_torn(content)):
             raise SegmentDamaged(
-                f"{damaged} It may hold acknowledged writes, so it is not left out. Put it back "
-                f"from a copy of {self._objects.url}, or restore a time before "
-                f"{_told(self.reached_at)} for looking at."
+                f"{damaged} It may hold acknowledged writes, so it is not left out. "
+                f"{self._way_out()}"
             ) from damaged
         log.warning("%s It was never acknowledged and counts as absent.", damaged)
         self._torn = content
