@@ -50,6 +50,7 @@ from plugins.profile.limits import (
 )
 from plugins.profile.rules import DYNAMIC, FUNCTIONAL, Observation, observations
 from plugins.profile.sections import in_sections, section_of
+from plugins.profile.speaking import is_the_user
 from runtime.api.checks import Derived
 from runtime.api.context import COUNTERS, ReadContext, WriteContext
 from runtime.api.exporting import Exported, sections
@@ -379,11 +380,7 @@ def derived(ctx: ReadContext, row: MemoryRow, profile: ProfileRow | None) -> lis
         return []
     names = [name for name in (row.user_id, None if profile is None else profile.name) if name]
     known = {"user", *(name.casefold() for name in names)}
-    own = (
-        row.speaker is None
-        or row.speaker.casefold() in known
-        or (row.role == "user" and row.user_id is not None)
-    )
+    own = is_the_user(ctx, row, names)
     me = known | ({row.speaker.casefold()} if own and row.speaker is not None else set())
     found = [_observed(claim, me) for claim in facts_of(ctx, row.id)]
     claimed = [one for one in found if one is not None]
