@@ -32,6 +32,15 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return found
 
 
+def is_quoted_line(text: str, start: int, end: int) -> bool:
+    """Whether these code points touch a line that begins with ">", as another's mail is quoted."""
+    first = text.rfind("\n", 0, start) + 1
+    return _QUOTED_LINE.search(text[first:end]) is not None
+
+
+_QUOTED_LINE = re.compile(r"^[ \t]*>", re.MULTILINE)
+
+
 def _is_abbreviated(text: str, end: re.Match[str]) -> bool:
     """Whether it is the dot after an abbreviation or an initial."""
     if end[0] != ".":

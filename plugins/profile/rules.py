@@ -2,8 +2,9 @@
 
 `observations` is the whole interface: a text and who it may speak of -> claims with a key and a
 value, each taken word for word from the text. English sentences in the first person, or about a
-named person or "the user", are read; questions and what stands in quotation marks are not. The
-rules would rather find nothing than something false.
+named person or "the user", are read where they state something (stating.py); questions and what is
+quoted, by marks or by lines that begin with ">", are not. The rules would rather find nothing than
+something false.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from plugins.profile.stating import is_real, is_stated
 
 READ_CHARS_MAX = 5_000
 VALUE_CHARS_MAX = 120
@@ -49,7 +52,12 @@ class Observation:
 
 
 _NAME = r"(?P<value>(?:[A-Z][\w'’-]+)(?: [A-Z][\w'’-]+){0,2})"
-_PLACE = r"(?P<value>(?:the )?[A-Z][\w'’.-]*(?:,? (?:of |the )?[A-Z][\w'’-]*){0,3})"
+_PLACE = r"(?P<value>(?:the )?[A-Z][\w'’.-]*(?:,? (?:of |the )?(?!I\b)[A-Z][\w'’-]*){0,3})"
+# "I left Graz at six" and "by train" come back.
+_FOR_GOOD = (
+    r"(?=\s*(?:[.,;!)\n]|$)| for (?:good|[A-Z])| in (?:\d|[A-Z])| last (?!night)| because\b"
+    r"| \w+ (?:years?|months?|weeks?) ago\b| years ago\b| and (?:moved|now|live)\b)"
+)
 _CONJUNCTIONS = (
     "and|but|because|since|when|while|so|if|which|who|that|though|although|after|before|until|"
     "these days|right now|at the moment"
@@ -80,9 +88,13 @@ _GAMES = "guitar|piano|violin|drums|cello|flute|tennis|chess|football|soccer|bas
 _TASKS = "working on|training for|preparing for|saving for|reading|writing|building"
 _POINTS_ELSEWHERE = re.compile(
     r"(?:it|this|that|these|those|them|him|her|us|me|you|your|one|do|tell|say|ask|know|thank|see|"
-    r"hear|share|try|keep|is|are|was|were)\b",
+    r"hear|share|try|keep|is|are|was|were|neither|nothing|none|nobody)\b"
+    r"|to (?:say|admit|interrupt|bother|disappoint|think|imagine|know|hear)\b"
+    r"|to (?:tell|ask|break|see|bring) (?:you|it|this|that|him|her|them)\b",
     re.IGNORECASE,
 )
+# What ends with one of these goes on where the value was cut.
+_CUT_SHORT = re.compile(r"\b(?:an?|the|my|your|his|her|our|their|to|of|in|at|for|with|be)$")
 VALUE_WORDS_MAX = 8
 
 # key ("{}" takes the group `detail`), what follows the subject, confidence, whether it holds
@@ -92,7 +104,8 @@ _RULES: tuple[tuple[str, re.Pattern[str], float, bool], ...] = tuple(
         ("lives_in", (rf"{_OFTEN}(?:lives?|reside[sd]?|{_BE} {_OFTEN}(?:living|based)) "
         rf"in {_PLACE}"), 0.8, True),
         ("lives_in", rf"{_HAVE}? ?{_OFTEN}(?:moved|relocated) (?:back )?to {_PLACE}", 0.75, True),
-        ("lives_in", rf"(?:no longer lives? in|moved away from|left) {_PLACE}", 0.7, False),
+        ("lives_in", rf"(?:no longer lives? in|moved away from) {_PLACE}", 0.7, False),
+        ("lives_in", rf"left {_PLACE}{_FOR_GOOD}", 0.7, False),
         ("comes_from", rf"(?:{_BE} (?:originally )?from|comes? from|grew up in) {_PLACE}", 0.75,
          True),
         ("born_in", rf"(?:was born|{_BE} born) in {_PLACE}", 0.85, True),
@@ -137,8 +150,9 @@ _OWNED: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
         ),
     )
 )
+_IS = re.compile(r"\bis ")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:\.(?=[^\s])[^.!?\n]*)*[.!?]*")
-_QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,400}[\"”“»]")
+_QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,400}[\"”“»]|^[ \t]*>.*$", re.MULTILINE)
 _THE_USER = r"(?:[Tt]he )?[Uu]ser"
 
 
@@ -166,12 +180,19 @@ def _of_sentence(
     for begun in subject.finditer(sentence):
         for key, pattern, confidence, holds in _RULES:
             match = pattern.match(sentence, begun.end())
-            if match is not None and (value := _value(match)):
+            if match is None or not (value := _value(match)):
+                continue
+            if is_stated(sentence, begun.start(), match.end()):
                 yield Observation(key, value, confidence, holds)
     for begun in owner.finditer(sentence):
         for key, pattern, confidence in _OWNED:
             match = pattern.match(sentence, begun.end())
-            if match is not None and (value := _value(match)):
+            if match is None or not (value := _value(match)):
+                continue
+            told = _IS.search(match[0]) is not None
+            if is_stated(sentence, begun.start(), match.end()) if told else (
+                is_real(sentence, begun.start())
+            ):  # fmt: skip
                 parts = match.groupdict()
                 yield Observation(
                     key.format(parts.get("detail") or parts.get("relation")), value, confidence
@@ -181,4 +202,5 @@ def _of_sentence(
 def _value(match: re.Match[str]) -> str:
     value = match["value"].strip(" '\"’.-")
     is_value = (len(value) > 1 or value.isdigit()) and value.count(" ") < VALUE_WORDS_MAX
-    return value if is_value and not _POINTS_ELSEWHERE.match(value) else ""
+    is_value = is_value and not _POINTS_ELSEWHERE.match(value) and not _CUT_SHORT.search(value)
+    return value if is_value else ""

@@ -18,6 +18,7 @@ from plugins.ingestion.clauses.worth import relates
 from plugins.ingestion.facts import Fact
 from plugins.ingestion.rules.dates import resolve
 from plugins.ingestion.rules.english import ENGLISH
+from plugins.ingestion.sentences import is_quoted_line
 from runtime.inference import language
 from storage.text import word_set
 
@@ -49,7 +50,7 @@ def read_facts(
     text.
     """
     for sentence in reading.sentences:
-        if not sentence.tokens:
+        if not sentence.tokens or is_quoted_line(text, sentence.start, sentence.end):
             continue
         tree, related, found = Tree(text, sentence), [], []
         talk.sentence += 1

@@ -215,6 +215,8 @@ def _subject(tree: Tree, head: int) -> tuple[int, tuple[int, ...]] | None:
     link: list[int] = []
     for _ in range(len(tree.tokens)):
         token, own = tree.tokens[head], tree.first(head, *SUBJECT)
+        for each in tree.of(head, "aux", "aux:pass"):  # "Ben got" "married", as it may be read
+            own = tree.first(each, *SUBJECT) if own is None else own
         if own is not None:
             return own, tuple(link)
         if token.relation != "conj":
@@ -224,12 +226,23 @@ def _subject(tree: Tree, head: int) -> tuple[int, tuple[int, ...]] | None:
     return None
 
 
+def _may_be_meant(tree: Tree, place: int) -> bool:
+    """Whether a token names somebody or something by itself: not a time, nor "at home"."""
+    return (
+        tree.tokens[place].tag in ("NOUN", "PROPN", "PRON")
+        and tree.first(place, "case") is None
+        and not tree.is_time(place)
+    )
+
+
 def _speaks_of_itself(tree: Tree, head: int) -> bool:
     """Whether a clause without a subject is about who says it: "moved to Oslo", "can't swim"."""
     token = tree.tokens[head]
     first = min(tree.phrase(head))
     before = tree.tokens[first - 1] if first else None
     opens = before is None or before.tag in ("PUNCT", "INTJ", "CCONJ", "SYM")
+    if any(each < head and _may_be_meant(tree, each) for each in tree.children[head]):
+        return False  # "Ben got married", where the reading is not sure who that is
     if _is_copular(tree, head):
         opening = tree.tokens[first].lemma
         return opens and (first == head or opening in ("never", "not", "always", "still"))

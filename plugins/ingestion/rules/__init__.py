@@ -31,7 +31,7 @@ from plugins.ingestion.rules.italian import ITALIAN
 from plugins.ingestion.rules.patterns import Language, Rule
 from plugins.ingestion.rules.portuguese import PORTUGUESE
 from plugins.ingestion.rules.spanish import SPANISH
-from plugins.ingestion.sentences import around, sentences
+from plugins.ingestion.sentences import around, is_quoted_line, sentences
 
 LANGUAGES: dict[str, Language] = {
     language.code: language
@@ -128,6 +128,7 @@ def clauses(text: str, language: Language) -> Iterator[tuple[int, int]]:
         if (
             end - start > SENTENCE_CHARS_MAX
             or any(low < end and start < high for low, high in quoted)
+            or is_quoted_line(text, start, end)
             or text[start:end].rstrip().endswith(("?", "？"))
         ):
             continue
