@@ -33,7 +33,7 @@ from plugins.memories.accesses import ACCESSES, MEMORIES_ACCESSED, note_accesses
 from plugins.memories.accesses import count as count_accesses
 from plugins.memories.checks import CHECKS
 from plugins.memories.create import CREATE, CREATE_RAW, memory_reply
-from plugins.memories.features import TextFeatures, words_of_name
+from plugins.memories.features import TextFeatures
 from plugins.memories.fields import metadata_value
 from plugins.memories.figures import figures
 from plugins.memories.filters import Facet, compile_filter, is_wide
@@ -179,7 +179,6 @@ __all__ = [
     "update_memory",
     "wait_seconds",
     "within_times",
-    "words_of_name",
 ]
 
 plugin = Plugin(

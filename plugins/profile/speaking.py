@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-from plugins.memories import MEMORY_FIELDS, MemoryRow, words_of_name
+from plugins.memories import MEMORY_FIELDS, MemoryRow
 from runtime.api.context import ReadContext
+
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 def is_the_user(ctx: ReadContext, row: MemoryRow, names: Iterable[str]) -> bool:
@@ -23,16 +26,16 @@ def is_the_user(ctx: ReadContext, row: MemoryRow, names: Iterable[str]) -> bool:
 
 
 def _is_part(speaker: str, user_id: str) -> bool:
-    said, known = words_of_name(speaker), words_of_name(user_id)
+    said, known = _words(speaker), _words(user_id)
     return bool(said and known) and (said <= known or known <= said)
 
 
+def _words(name: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(name)}
+
+
 def _speaks_alone(ctx: ReadContext, speaker: str, user_id: str) -> bool:
-    """Whether all that users said under this user_id is said by who has these words in the name."""
+    """Whether all that users said under this user_id is said by who has this name."""
     fields = ctx.index(MEMORY_FIELDS)
     said = fields.of("user_id", user_id) & fields.of("role", "user")
-    words = words_of_name(speaker)
-    own = said if words else said & fields.of("speaker", speaker)
-    for word in words:
-        own = own & fields.of("speaker_word", word)
-    return not said - own
+    return not said - fields.of("speaker", speaker)

@@ -14,9 +14,10 @@ from storage.text import word_set
 
 # After one of these the sentence supposes, doubts, reports or denies.
 _OPEN = re.compile(
-    r"\b(?:if|unless|whether|lest|neither|nor|never|imagin\w*|suppos\w*|assum\w*|pretend\w*|"
+    r"\b(?:if|unless|whether|lest|neither|nor|imagin\w*|suppos\w*|assum\w*|pretend\w*|"
     r"doubt\w*|wish\w*|hop(?:e|es|ed|ing)|thinks?|thought|thinking|guess\w*|believ\w*|suspect\w*|"
-    r"say|says|said|saying|tells?|told|claim\w*|hears?|heard|rumou?rs?|dream\w*|dreamt|lie|lied|"
+    r"(?<!to )(?<!must )(?<!me )(?:say|tell|hear)|says|said|saying|tells|told|claim\w*|hears|heard|"
+    r"rumou?rs?|dream\w*|dreamt|lie|lied|"
     r"lying|false|untrue|wrong|maybe|perhaps|(?:not|isn['’]t) (?:true|sure|certain|clear|"
     r"the case)|in (?:the|a|my|this|our|that) (?:\w+ )?(?:novel|story|book|film|movie|game|play|"
     r"nightmare|simulation))\b",
@@ -47,7 +48,7 @@ _LEADING = word_set(
     january february march april may june july august september october november december is know
     knew realize realise realized realised remember discovered glad happy proud sorry course"""
 )
-_NOT_ONLY = re.compile(r"not only (?:do|does)", re.IGNORECASE)
+_STRESSED = re.compile(r"not only (?:do|does)|(?:I )?(?:must|have to) say", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -74,7 +75,7 @@ _FICTION = re.compile(
 
 def _leads(opening: str) -> bool:
     words = [word.casefold() for word in _WORD.findall(opening)]
-    if not words or _NOT_ONLY.fullmatch(opening):
+    if not words or _STRESSED.fullmatch(opening):
         return True
     if words[0] in _PREPOSITIONS:
         return _SUBJECTS.isdisjoint(words)

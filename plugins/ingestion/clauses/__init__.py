@@ -2,14 +2,17 @@
 
     tree.py        a sentence with its words and what depends on them
     clauses.py     clauses: who is said to do, be or have what, and whether that is stated
+    denying.py     how far a "not" reaches
     people.py      who is meant, by a name, a relation or a pronoun
     predicates.py  what verbs say under the names of facts.PREDICATES, and which end what
     endings.py     which things are over, or are at another time from now on
     claims.py      clauses as facts
 
-A clause is read where it is stated: no question, command, wish, condition or quotation. Its subject
-is the speaker, somebody named, somebody's relative or thing; "he" and "she" are the one person of
-late whom they agree with; "it", "they" and "you" are nobody, and a clause about them makes no fact.
+A clause is read where it is stated: no question, command, wish, condition, dream or quotation. What
+is denied at times, so much or with somebody alone is neither denied nor over; a change that is told
+in the present for a later time is a plan. Its subject is the speaker, somebody named, somebody's
+relative or thing; "he" and "she" are the one person of late whom they agree with; "it", "they" and
+"you" are nobody, and a clause about them makes no fact.
 A fact is as sure as the least sure arc that it was read by, and dropped below CERTAINTY_MIN.
 """
 

@@ -137,7 +137,7 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             yield from happened(tree, clause)
         elif token.tag == "NUM" and is_person:
             yield Claim("age", head, tree.word(head), polarity)
-        elif (tree.is_time(head) and not is_person) or (
+        elif (tree.is_time(head) and not is_person and about not in _NUMBERS) or (
             not is_person
             and tree.word(head)[0].isdigit()
             and any(mark in tree.word(head) for mark in "/:")
@@ -165,6 +165,7 @@ def _lasts(tree: Tree, place: int) -> bool:
     return tree.tokens[place].lemma.casefold() in CONDITIONS or tree.word(place)[0].isupper()
 
 
+_NUMBERS = word_set("number code pin id postcode zip extension password account version phone")
 _AMOUNT = ASIDES | {*SUBJECT, "cop", "aux", "mark", "advmod", "case", "obl", "obl:unmarked", "nmod"}
 _TOWN = frozenset({"nmod", "appos"})
 _FRAME = frozenset({*SUBJECT, "cop", "aux", "aux:pass", "mark", "expl", "advmod", "case"})

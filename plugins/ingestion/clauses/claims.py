@@ -109,7 +109,8 @@ def _facts(
             continue
         polarity = claim.polarity
         if polarity == "holds" and any(
-            tree.tokens[each].lemma == "no" for each in tree.of(claim.place, "det")
+            tree.tokens[each].lemma in ("no", "neither", "nor")
+            for each in tree.of(claim.place, "det", "cc", "cc:preconj")
         ):
             polarity = "denied"  # "Pro has no limit"
         holds = polarity == "holds"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from plugins.ingestion.clauses.denying import is_limited, negations
 from plugins.ingestion.clauses.tree import Tree
 from storage.text import word_set
 
@@ -14,7 +15,7 @@ UNSURE = word_set("would could might may should must ought shall")
 CONDITIONS = word_set("if unless whether lest")
 DOUBT = word_set("maybe perhaps probably possibly supposedly apparently almost nearly")
 ASKING = word_set("what who whom whose which how why whoever whatever")
-NOT = word_set("not n't never no neither nor hardly barely")
+FICTION = word_set("dream nightmare novel story film movie game simulation fantasy")
 INSTEAD = word_set("now instead nowadays currently")
 _QUOTES = frozenset('"“”„«»')
 NO_MORE = ("any more", "anymore", "any longer", "no longer")
@@ -87,6 +88,11 @@ def _clause(tree: Tree, head: int) -> Clause | None:
     if found is None and not _speaks_of_itself(tree, head):
         return None
     subject, link = (None, ()) if found is None else found
+    if any(
+        token.lemma == "neither" and token.head not in (head, *tree.of(head, "xcomp"))
+        for token in tree.tokens[:head]
+    ):
+        return None  # "neither my wife nor I"
     if link and tree.has(head, "VerbForm=Inf") and not tree.of(head, "aux"):
         return None  # "you can show it and get …", "talk soon, have fun!"
     if link and _is_participle(tree, head) and not _is_participle(tree, tree.tokens[link[-1]].head):
@@ -112,12 +118,16 @@ def _clause(tree: Tree, head: int) -> Clause | None:
     auxiliaries = {tree.tokens[each].lemma for each in tree.of(head, "aux")}
     if link and not auxiliaries and not tree.has(head, "Tense=Past"):  # "we can meet and have fun"
         auxiliaries |= {tree.tokens[each].lemma for each in tree.of(token.head, "aux")} & {"can"}
-    near = (*tree.children[head], *tree.children[verb])
+    near = [*tree.children[head], *tree.children[verb]]
     words = {tree.tokens[each].lemma for each in near}
-    if ended and words & NOT:
+    is_denied = bool(negations(tree, near))
+    if ended and is_denied:
         return None  # "I can't stop writing", "she never quit smoking"
     no_more = _holds_no_more(tree, head)
     finite = tree.of(head, "cop", "aux", "aux:pass") or [head]
+    past = any(_is_past(tree, each, head) for each in finite)
+    if (no_more or is_denied) and not past and is_limited(tree, head, verb, no_more=no_more):
+        return None  # "I don't work on Fridays"
     return Clause(
         head,
         subject,
@@ -125,10 +135,10 @@ def _clause(tree: Tree, head: int) -> Clause | None:
         link,
         is_copular,
         ended=ended or no_more,
-        denied=not no_more and bool(words & NOT),
+        denied=not no_more and is_denied,
         planned=planned or "will" in auxiliaries,
         ability="can" in auxiliaries,
-        past=any(_is_past(tree, each, head) for each in finite),
+        past=past,
         passive=passive or tree.first(head, "nsubj:pass", "aux:pass") is not None,
         begins=begins,
         instead=bool(words & INSTEAD),
@@ -194,6 +204,10 @@ def _is_stated(tree: Tree, head: int) -> bool:
         for mark in tree.of(clause, "mark")
     ):
         return False
+    if any(tree.tokens[each].lemma in FICTION for each in tree.of(head, "obl", "nmod")):
+        return False  # "in my dream I was …"
+    if token.relation == "parataxis" and not _is_apart(tree, head):
+        return False
     if token.relation == "advcl":
         marks = {tree.tokens[each].lemma for each in tree.of(head, "mark")}
         return bool(marks & {"because", "since", "although", "though", "so"})
@@ -208,6 +222,12 @@ def _is_stated(tree: Tree, head: int) -> bool:
             and (token.relation == "parataxis" or outer.head < 0 or _is_stated(tree, token.head))
         )
     return True
+
+
+def _is_apart(tree: Tree, head: int) -> bool:
+    """Whether a mark or a conjunction is before a clause, as it is not in "I said I like opera"."""
+    first = min(tree.phrase(head))
+    return first == 0 or tree.tokens[first - 1].tag in ("PUNCT", "SYM", "CCONJ", "INTJ")
 
 
 def _subject(tree: Tree, head: int) -> tuple[int, tuple[int, ...]] | None:

@@ -12,6 +12,7 @@ from plugins.ingestion.clauses.phrases import (
     NOMINAL,
     Claim,
     happened,
+    is_ahead,
     is_perfect,
     is_place,
     is_to_come,
@@ -61,8 +62,14 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     verb, name, polarity = clause.verb, verb_name(tree, clause.verb), polarity_of(clause)
     if tree.first(verb, "csubj") is not None:
         return
-    if clause.planned:
-        yield Claim("plans", verb, whole(tree, verb), polarity, relates=False)
+    is_coming = name in STATUS and is_to_come(tree, clause)  # "we're getting married"
+    is_coming |= is_ahead(tree, clause)
+    if clause.planned or is_coming:
+        told, polarity = (
+            (clause.head if is_coming else verb),
+            "denied" if clause.denied else "holds",
+        )
+        yield Claim("plans", told, whole(tree, told), polarity, relates=False)
         return
     if clause.head != clause.verb and clause.ended and tree.tokens[clause.head].lemma != "use":
         yield from _stopped(tree, clause, subject)
@@ -78,9 +85,7 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     if ending and polarity == "holds" and not changing:
         yield from _ended(tree, clause, subject, ending)
         return
-    gone = GONE.get(f"{name} out" if tree.tokens[verb + 1 : verb + 2] and (
-        tree.word(verb + 1) == "out" and not name.endswith("out")
-    ) else name)  # fmt: skip
+    gone = _gone(tree, verb, name)
     if gone is not None and not places and clause.past and polarity == "holds":
         yield Claim(gone[0], verb, whole(tree, verb), "ended", also=(ANY,))
         yield from happened(tree, clause)
@@ -88,11 +93,8 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     if changing and not clause.ability:
         yield from _changed(tree, clause, subject, changing, polarity)
         return
-    become = tree.first(verb, "xcomp")
-    if name in BECOMING and become is not None and tree.tokens[become].tag in ("ADJ", "NOUN") and (
-        tree.first(verb, "obj") is None  # "gets the job done"
-        and not tree.of(become, "mark")  # "got to volunteer"
-    ):  # fmt: skip
+    become = _become(tree, verb, name)
+    if become is not None:
         kind = "works_as" if is_work(tree.tokens[become].lemma) else "is"
         yield Claim(kind, become, thing_of(tree, become), polarity, changes=True)
         return
@@ -126,6 +128,26 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             yield from _lasting(tree, place, predicate, polarity)
         return
     yield from _other(tree, clause, subject, places, polarity)
+
+
+def _gone(tree: Tree, verb: int, name: str) -> tuple[str, ...] | None:
+    """What of somebody's is over where nothing is named: "resigned", "dropped out"."""
+    is_out = (
+        tree.tokens[verb + 1 : verb + 2]
+        and tree.word(verb + 1) == "out"
+        and not name.endswith("out")
+    )
+    return GONE.get(f"{name} out" if is_out else name)
+
+
+def _become(tree: Tree, verb: int, name: str) -> int | None:
+    """What somebody becomes: "a father", not as in "gets the job done", "got to volunteer"."""
+    become = tree.first(verb, "xcomp")
+    if name not in BECOMING or become is None or tree.tokens[become].tag not in ("ADJ", "NOUN"):
+        return None
+    if tree.first(verb, "obj") is not None or tree.of(become, "mark"):
+        return None
+    return become
 
 
 def _other(
@@ -286,9 +308,34 @@ def _ended(
     if key[0] in ("leave", "move") and tree.tokens[place].tag != "PROPN":
         yield from happened(tree, clause)
         return
+    if key[0] == "leave" and _is_departure(tree, clause.verb):
+        yield from happened(tree, clause)
+        return
     first = predicates[0] if predicates else "owns" if key[0] in SOLD else "has"
     thing = thing_of(tree, place)
     yield Claim(first, place, thing, "ended", also=predicates or ("*",))
+
+
+def _is_departure(tree: Tree, verb: int) -> bool:
+    """ "left Siemens at six", "left Graz by train", "left early": for the day, or on a way."""
+    around = tree.of(verb, "advmod", "obl:unmarked")
+    around += [inner for each in around for inner in tree.of(each, "advmod", "amod")]
+    if any(tree.tokens[each].lemma in _HOURS for each in around):
+        return True
+    for place in tree.of(verb, "obl"):
+        case = tree.first(place, "case")
+        if tree.tokens[place].lemma in _HOURS or (
+            case is not None
+            and tree.tokens[case].lemma in ("at", "by", "before", "around", "on", "after")
+            and tree.tokens[place].lemma.casefold() not in _YEARS
+            and (tree.tokens[case].lemma in ("at", "by") or not tree.is_time(place))
+        ):
+            return True
+    return False
+
+
+_HOURS = word_set("early late again soon quickly hurriedly hour minute morning night evening noon")
+_YEARS = word_set("year month decade age week day")
 
 
 def _stopped(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:

@@ -28,6 +28,7 @@ GENDERS = ENGLISH.genders | {
 _PARENTS = word_set("mother father grandmother grandfather")
 
 FIRST = word_set("i me my mine we us our ours")
+_OWN = word_set("mine ours")  # a thing of the speaker's, not the speaker
 PRONOUNS = {"he": "m", "him": "m", "his": "m", "she": "f", "her": "f", "hers": "f"}
 RECENT_SENTENCES = 3  # for so long a pronoun may mean who was spoken of
 # Nouns that name nobody and nothing in particular.
@@ -136,7 +137,7 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
     """Whom or what a noun or pronoun names."""
     token, word = tree.tokens[place], tree.word(place).casefold()
     if word in FIRST:
-        return Subject(speaker)
+        return None if word in _OWN else Subject(speaker)
     if token.tag == "PRON":
         return talk.meant(word, speaker, place) if word in ("he", "she") else None
     before = place - 1

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from plugins.ingestion.clauses.clauses import NOT, SUBJECT, Clause
+from plugins.ingestion.clauses.clauses import SUBJECT, Clause
+from plugins.ingestion.clauses.denying import NOT
+from plugins.ingestion.clauses.predicates import CHANGING, ENDING, GONE, STATUS
 from plugins.ingestion.clauses.tree import ASIDES, Tree
 from plugins.ingestion.facts import Polarity
+from storage.text import word_set
 
+# Verbs of changes; what they tell in the present for another time is a plan.
+TURNING = frozenset(verb.split()[0] for verb, _ in (*CHANGING, *ENDING)) | frozenset(
+    (*(name.split()[0] for name in GONE), *STATUS, "start", "begin", "become")
+)
+_LATER = word_set("soon tomorrow tonight later")
+_NOT_LATER = word_set("today now moment nowadays morning afternoon evening night")
+_AGAIN = ("days", "mornings", "evenings", "nights", "weekends", "summers", "winters")
 NOMINAL = ("NOUN", "PROPN", "NUM", "SYM", "X")
 
 
@@ -110,6 +120,38 @@ def is_place(tree: Tree, place: int) -> bool:
 def is_perfect(tree: Tree, clause: Clause) -> bool:
     """ "have seen"."""
     return any(tree.tokens[each].lemma == "have" for each in tree.of(clause.head, "aux"))
+
+
+def is_ahead(tree: Tree, clause: Clause) -> bool:
+    """ "we move to Wien next month": a change that is told in the present, for another time."""
+    finite = [clause.head, *tree.of(clause.head, "aux", "aux:pass")]
+    places = {clause.head, clause.verb, *tree.of(clause.verb, "xcomp")}
+    return (
+        any(tree.tokens[each].lemma in TURNING for each in (clause.head, clause.verb))
+        and not (clause.past or clause.is_copular or is_perfect(tree, clause))
+        and any(tree.has(each, "Tense=Pres") for each in finite)
+        and any(
+            _is_later(tree, each)
+            for place in places
+            for each in tree.of(place, "obl", "obl:unmarked", "advmod", "nmod")
+        )
+    )
+
+
+def _is_later(tree: Tree, place: int) -> bool:
+    """ "next month", "on Friday", "soon": not "today", "at nine", "on Fridays"."""
+    lemma, word = tree.tokens[place].lemma.casefold(), tree.word(place).casefold()
+    if lemma in _LATER:
+        return True
+    case, words = tree.first(place, "case"), tree.of(place, "det")
+    return (
+        tree.is_time(place)
+        and tree.tokens[place].tag in NOMINAL
+        and word not in _NOT_LATER
+        and not word.endswith(_AGAIN)
+        and not any(tree.tokens[each].lemma in ("every", "each", "this", "these") for each in words)
+        and (case is None or tree.tokens[case].lemma in ("in", "on", "by", "after", "within"))
+    )
 
 
 def is_to_come(tree: Tree, clause: Clause) -> bool:

@@ -481,7 +481,11 @@ ENGLISH = Language(
         r"supposedly|"
         r"heard\s+that|rumou?rs?|what\s+if|as\s+if|i\s+(?:think|guess|believe|"
         r"doubt)\s+(?:that\s+)?(?:he|she|they|\p{Lu})|"
-        r"ask(?:ed)?\s+(?:me\s+)?(?:whether|if))\b"
+        r"ask(?:ed)?\s+(?:me\s+)?(?:whether|if)|neither|"
+        r"left\s+\S+\s+(?:at|by|early|late|before|around)(?!\s+the\s+age)|"
+        r"(?:\p{L}+n['’]t|not|never)\s(?:[^,]*\s)?(?:(?:only|just|always|every|all(?<!at\s+all)|"
+        r"usually|often)|on\s+\p{L}+days|in\s+the\s+(?:morning|evening|afternoon)s?|at\s+night|"
+        r"with\s+(?:my|his|her|our)|as\s+\p{L}+\s+as))\b"
     ),
     ended=Pattern(
         r"(?i)\b(?:no\s+longer|any\s*more|any\s+longer|not\s+\p{L}+\s+any\s*more|used\s+to|stopped|"
