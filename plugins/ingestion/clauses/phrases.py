@@ -125,17 +125,27 @@ def is_perfect(tree: Tree, clause: Clause) -> bool:
 def is_ahead(tree: Tree, clause: Clause) -> bool:
     """ "we move to Wien next month": a change that is told in the present, for another time."""
     finite = [clause.head, *tree.of(clause.head, "aux", "aux:pass")]
-    places = {clause.head, clause.verb, *tree.of(clause.verb, "xcomp")}
-    return (
-        any(tree.tokens[each].lemma in TURNING for each in (clause.head, clause.verb))
-        and not (clause.past or clause.is_copular or is_perfect(tree, clause))
-        and any(tree.has(each, "Tense=Pres") for each in finite)
-        and any(
-            _is_later(tree, each)
-            for place in places
-            for each in tree.of(place, "obl", "obl:unmarked", "advmod", "nmod")
-        )
-    )
+    verbs, places = {clause.head, clause.verb}, {clause.head, clause.verb}
+    places |= set(tree.of(clause.verb, "xcomp"))
+    if clause.is_copular or is_perfect(tree, clause) or not any(
+        tree.tokens[each].lemma in TURNING for each in verbs
+    ):  # fmt: skip
+        return False
+    times = [
+        each
+        for place in places
+        for each in tree.of(place, "obl", "obl:unmarked", "advmod", "nmod")
+        if _is_later(tree, each)
+    ]
+    if clause.past:  # "I quit next month", which is written as what was
+        alike = tree.word(clause.head).casefold() == tree.tokens[clause.head].lemma
+        return alike and any(_is_next(tree, each) for each in times)
+    return bool(times) and any(tree.has(each, "Tense=Pres") for each in finite)
+
+
+def _is_next(tree: Tree, place: int) -> bool:
+    words = (place, *tree.of(place, "amod"))
+    return any(tree.tokens[each].lemma.casefold() in {*_LATER, "next"} for each in words)
 
 
 def _is_later(tree: Tree, place: int) -> bool:

@@ -83,6 +83,7 @@ def test_nor_is_it_by_patterns(text: str) -> None:
         ("I don't like coffee, only tea.", ("Ada", "dislikes", "coffee", "holds")),
         ("I don't smoke, I just vape.", ("Ada", "habit", "smoke", "denied")),
         ("I don't eat meat because it is cruel.", ("Ada", "eat", "meat", "denied")),
+        ("I quit Acme in May.", ("Ada", "has", "Acme", "ended")),
         ("I left Siemens last year.", ("Ada", "works_at", "Siemens", "ended")),
         ("I left Siemens after ten years.", ("Ada", "works_at", "Siemens", "ended")),
         ("I don't only like tea.", ("Ada", "likes", "tea", "holds")),
@@ -107,6 +108,7 @@ def test_what_is_denied_altogether_is(
     [
         ("We move to Wien next month.", "move to Wien next month"),
         ("I move to Wien on Friday.", "move to Wien on Friday"),
+        ("I quit Acme next month.", "quit Acme next month"),
         ("I turn 30 next week.", "turn 30 next week"),
         ("I start working at Siemens in June.", "start working at Siemens in June"),
         ("I stop smoking next week.", "stop smoking next week"),
