@@ -21,9 +21,9 @@ from plugins.graph.limits import (
     GRAPH_MEMORIES_EXPANDED_MAX,
     GRAPH_NODES_MAX,
     GRAPH_SEARCH_MS_MAX,
-    MEMORIES_PER_ENTITY_MAX,
 )
-from plugins.graph.rows import ENTITY, MENTIONS, SOURCES, EntityRow, RelationshipRow
+from plugins.graph.rows import ENTITY, SOURCES, EntityRow, RelationshipRow
+from plugins.graph.scoping import mentioning
 from plugins.memories import find_rows_at
 from runtime.api.context import ReadContext
 
@@ -99,12 +99,10 @@ def _join_memories(
 ) -> list[int]:
     """Join an entity to the newest memories that mention it; -> those that are new."""
     number, fresh = around.entity(entity), []
-    keys = ctx[MENTIONS].keys(entity, reverse=True, limit=MEMORIES_PER_ENTITY_MAX)
-    for _, memory in keys:
-        if memory in allowed:
-            if memory not in around.memories:
-                fresh.append(memory)
-            around.edges.append((number, around.memory(memory, hops)))
+    for memory in mentioning(ctx, entity, allowed):
+        if memory not in around.memories:
+            fresh.append(memory)
+        around.edges.append((number, around.memory(memory, hops)))
     return fresh
 
 

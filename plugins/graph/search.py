@@ -46,6 +46,7 @@ from plugins.graph.models import (
 from plugins.graph.proximity import neighbourhood, pagerank
 from plugins.graph.queries import ends_of, entity_view, relationship_view, walk
 from plugins.graph.rows import MENTIONS, EntityRow, RelationshipRow
+from plugins.graph.scoping import Scoping
 from plugins.graph.statistics import figure
 from plugins.graph.store import get_entity, named
 from plugins.graph.unread import unread
@@ -55,6 +56,7 @@ from plugins.search import (
     QUERY_CHARS_MAX,
     SEARCH_ITEMS_DEFAULT,
     SEARCH_ITEMS_MAX,
+    SearchedMemories,
     SearchReply,
     completed,
     reply_with,
@@ -62,7 +64,7 @@ from plugins.search import (
 from runtime.api.context import ReadContext
 from runtime.api.operation import Body, Read, View
 from runtime.api.plugin import Retriever
-from runtime.errors import ValidationFailed
+from runtime.errors import NotFound, ValidationFailed
 from runtime.timestamps import Timestamp
 from storage.text import analyze, query_terms
 
@@ -72,7 +74,9 @@ _LARGE = re.compile(r"\b[A-Z][\w'’-]{0,40}(?: [A-Z][\w'’-]{0,40}){0,5}")
 _WORD = re.compile(r"[^\s,.;:!?()\"“”]+")
 
 
-class GraphSearch(Body):
+class GraphStart(Body):
+    """Where a search by the graph begins, and how far it goes."""
+
     query: str | None = Field(
         default=None,
         min_length=1,
@@ -93,9 +97,10 @@ class GraphSearch(Body):
     as_of: Timestamp | None = Field(
         default=None, description="Follow what held then; now when absent."
     )
-    collection_id: str | None = Field(
-        default=None, min_length=1, description="Only memories of this collection."
-    )
+
+
+class GraphSearch(SearchedMemories, GraphStart):
+    """A search by the graph, and which memories may answer it."""
 
     @model_validator(mode="after")
     def _has_a_start(self) -> GraphSearch:
@@ -141,8 +146,10 @@ class _Reached:
             self.ways[memory] = way
 
 
-def entities_in(ctx: ReadContext, query: str) -> list[EntityRow]:
-    """The entities a query names, the longest names first; nothing is read where there are none."""
+def entities_in(ctx: ReadContext, query: str, scoping: Scoping) -> list[EntityRow]:
+    """The entities a query names that the scope shows, the longest names first; nothing is read
+    where there are none.
+    """
     if not figure(ctx, "entities"):
         return []
     words = _WORD.findall(query.replace("’", "'"))[:QUERY_WORDS_READ_MAX]
@@ -151,18 +158,22 @@ def entities_in(ctx: ReadContext, query: str) -> list[EntityRow]:
     for size in range(min(NAME_WORDS_MAX, len(words)), 0, -1):
         for start in range(len(words) - size + 1):
             places = range(start, start + size)
-            if used.isdisjoint(places) and (
-                rows := named(ctx, " ".join(words[start : start + size]).removesuffix("'s"))
-            ):
+            if not used.isdisjoint(places):
+                continue
+            rows = named(ctx, " ".join(words[start : start + size]).removesuffix("'s"))
+            row = next(filter(scoping.sees, rows), None)
+            if row is not None:
                 used.update(places)
-                found[rows[0].ordinal] = rows[0]
+                found[row.ordinal] = row
                 if len(found) == ENTITIES_IN_QUERY_MAX:
                     return list(found.values())
     return list(found.values())
 
 
-def reach(ctx: ReadContext, starts: Iterable[EntityRow], depth: int, as_of: int) -> _Reached:
-    """The memories that the claims around some entities lead to."""
+def reach(
+    ctx: ReadContext, starts: Iterable[EntityRow], depth: int, as_of: int, scoping: Scoping
+) -> _Reached:
+    """The memories that the claims around some entities lead to, those claims that are in scope."""
     starts = list(starts)
     reached = _Reached()
     for entity in starts:
@@ -170,7 +181,7 @@ def reach(ctx: ReadContext, starts: Iterable[EntityRow], depth: int, as_of: int)
             entity.ordinal, reverse=True, limit=MEMORIES_PER_ENTITY_MAX
         ):
             reached.add(memory, [])
-    accepts = lambda row: row.holds(as_of, ctx.now)  # noqa: E731
+    accepts = lambda row: row.holds(as_of, ctx.now) and scoping.sees_claim(row)  # noqa: E731
     reached.claims, _ = walk(
         ctx, [entity.ordinal for entity in starts], depth, accepts, GRAPH_CLAIMS_SEARCHED_MAX
     )
@@ -189,15 +200,13 @@ def reach(ctx: ReadContext, starts: Iterable[EntityRow], depth: int, as_of: int)
 
 def search(ctx: ReadContext, body: GraphSearch) -> dict[str, Any]:
     started = time.perf_counter()
-    starts = [get_entity(ctx, body.entity)] if body.entity is not None else []
-    starts += [
-        row
-        for row in entities_in(ctx, body.query or "")
-        if row.ordinal not in {start.ordinal for start in starts}
-    ]
-    reached = reach(ctx, starts, body.depth, ctx.now if body.as_of is None else body.as_of)
-    past = body.as_of is not None
+    scoping = Scoping.of(ctx, body)
+    starts = _starts(ctx, body, scoping)
+    as_of, past = ctx.now if body.as_of is None else body.as_of, body.as_of is not None
+    reached = reach(ctx, starts, body.depth, as_of, scoping)
     allowed = readable(ctx, body, include_superseded=past, include_pending=False)
+    if scoping.memories is not None:
+        allowed &= scoping.memories
     ordinals, near = _near(ctx, starts, reached, body, allowed)
     scores, terms = _scores(ctx, ordinals, near, body.query)
     order = np.lexsort((ordinals, scores))[::-1]
@@ -224,9 +233,27 @@ def search(ctx: ReadContext, body: GraphSearch) -> dict[str, Any]:
     completed(ctx, reply)
     return reply | {
         "entities": [entity_view(row) for row in names.values()],
-        "relationships": [relationship_view(claim, names) for claim in reached.claims],
+        "relationships": [
+            relationship_view(claim, names) for claim in scoping.sourced(reached.claims)
+        ],
         "paths": paths,
     }
+
+
+def _starts(ctx: ReadContext, body: GraphSearch, scoping: Scoping) -> list[EntityRow]:
+    """The entity that is asked for, then those that the query names. Raises NotFound for one that
+    only memories outside the scope speak of, as for one that is not there.
+    """
+    starts: list[EntityRow] = []
+    if body.entity is not None:
+        rows = [get_entity(ctx, body.entity), *named(ctx, body.entity)]
+        starts += [row for row in rows if scoping.sees(row)][:1]
+        if not starts:
+            raise NotFound("There is no entity with this name or id.")
+    known = {start.ordinal for start in starts}
+    return starts + [
+        row for row in entities_in(ctx, body.query or "", scoping) if row.ordinal not in known
+    ]
 
 
 def _near(
@@ -290,8 +317,9 @@ def _hop(claim: RelationshipRow, names: dict[int, EntityRow]) -> dict[str, str]:
 
 def candidates(ctx: ReadContext, query: str) -> BitMap:
     """Retriever: the memories of what the query names and of what is beside it."""
-    starts = entities_in(ctx, query)
-    found = BitMap(reach(ctx, starts, 1, ctx.now).ways) if starts else BitMap()
+    everything = Scoping(ctx, None)
+    starts = entities_in(ctx, query, everything)
+    found = BitMap(reach(ctx, starts, 1, ctx.now, everything).ways) if starts else BitMap()
     return found[:CLAIMS_VISITED_MAX]
 
 
@@ -309,9 +337,13 @@ OPERATIONS = (
         summary="Search by the knowledge graph",
         description=(
             "From the entities named, along what held at the time and over the memories that "
-            "mention the same, to the nearest memories. Paths say how."
+            "mention the same, to the nearest memories. Paths say how. With scope fields or "
+            "filters only memories inside them are given and walked over, and only entities and "
+            "relationships that these memories speak of or that were made without a memory. How "
+            "an entity or relationship looks (names, attributes, counts and times) is the same "
+            "for the whole account."
         ),
-        example={"query": "Where does Ada's sister work?", "depth": 2},
+        example={"query": "Where does Ada's sister work?", "depth": 2, "user_id": "ada"},
         example_reply={
             **EXAMPLE_REPLY,
             "search_type": "graph",

@@ -54,6 +54,7 @@ from plugins.search.models import (
     SAFETY_CONTRACT,
     Grounding,
     SearchBody,
+    SearchedMemories,
     SearchReply,
 )
 from plugins.search.search import reply_with
@@ -64,6 +65,7 @@ from plugins.search.settings import (
     ranking_profile,
 )
 from plugins.search.tools import TOOLS
+from plugins.search.universe import filtered
 from runtime.api.plugin import Plugin
 
 __all__ = [
@@ -79,7 +81,9 @@ __all__ = [
     "SearchBody",
     "SearchReply",
     "SearchSettings",
+    "SearchedMemories",
     "completed",
+    "filtered",
     "find_dates",
     "plugin",
     "ranking_profile",

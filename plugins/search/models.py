@@ -33,12 +33,17 @@ CHANNELS = ("hybrid", "vector", "bm25")  # what a search may go by; beside them 
 Relevance = Literal["strict", "balanced", "all"]
 
 
-class QuestionBody(Body):
-    """A question, and which memories may answer it."""
+class AskedBody(Body):
+    """What a search looks for."""
 
     query: Annotated[str, AfterValidator(not_blank)] = Field(
         min_length=1, max_length=QUERY_CHARS_MAX, description="What to look for, in plain words."
     )
+
+
+class SearchedMemories(Body):
+    """Which memories a search may return."""
+
     collection_id: str | None = Field(
         default=None, min_length=1, description="Search this collection only."
     )
@@ -65,6 +70,11 @@ class QuestionBody(Body):
     filters: dict[str, Any] | None = Field(
         default=None, description="Conditions on fields, with AND, OR and NOT."
     )
+
+
+class QuestionBody(SearchedMemories, AskedBody):
+    """A question, and which memories may answer it."""
+
     as_of: Timestamp | None = Field(
         default=None,
         description="Search what was known at this instant: memories stored by then, superseded "

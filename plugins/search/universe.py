@@ -30,8 +30,12 @@ def universe(ctx: ReadContext, body: Any) -> BitMap:
     found = readable(ctx, body, include_superseded=superseded, include_pending=False)
     if past:
         found = known_at(ctx, found, body.as_of, include_superseded=body.include_superseded)
-    if body.filters:
-        found = AllOf(compile_filter(ctx, body.filters, FILTERS_AT)).evaluate(
-            ctx.index(MEMORY_FIELDS), found
-        )
-    return found
+    return filtered(ctx, found, body.filters)
+
+
+def filtered(ctx: ReadContext, found: BitMap, filters: dict[str, Any] | None) -> BitMap:
+    """Those of `found` that are inside the filters of a search's body, if it has any."""
+    if not filters:
+        return found
+    inside = AllOf(compile_filter(ctx, filters, FILTERS_AT))
+    return inside.evaluate(ctx.index(MEMORY_FIELDS), found)

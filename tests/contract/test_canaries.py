@@ -497,7 +497,8 @@ def live_in_a_graph(plant: CanaryHarness) -> None:
     double = plant("graph.entities.create", {"name": "*"})["id"]
     plant("graph.entities.merge", {"into": name}, entity_name=double)
     plant("graph.query", {"entity": name, "relation_type": claim["type"], "target": target})
-    plant("search.graph", {"query": f"Where is {name}?"})
+    within = {**GROUP, "session_id": "*", "filters": {"tags": "*"}}
+    plant("search.graph", {"query": f"Where is {name}?", **within})
     plant("search.graph", {"entity": name})
     said = [{"role": "user", "name": "*", "content": "I live in * and I love *."}]
     told = {"metadata": {"*": "*"}, "instructions": "*", "session_id": "*", **GROUP}

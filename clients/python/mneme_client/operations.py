@@ -3769,19 +3769,35 @@ class Search:
         limit: int | None = None,
         as_of: datetime | str | None = None,
         collection_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        app_id: str | None = None,
+        session_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> models.GraphSearchReply:
         """Search by the knowledge graph.
 
         From the entities named, along what held at the time and over the memories that
-        mention the same, to the nearest memories. Paths say how. Needs the scope `read`.
+        mention the same, to the nearest memories. Paths say how. With scope fields or
+        filters only memories inside them are given and walked over, and only entities and
+        relationships that these memories speak of or that were made without a memory. How
+        an entity or relationship looks (names, attributes, counts and times) is the same
+        for the whole account. Needs the scope `read`.
 
         query          What to look for; the entities it names lead.
         entity         Where to start, instead of what the query names, or beside it.
         depth          How many hops from the entity.
         limit          At most so many results.
         as_of          Follow what held then; now when absent.
-        collection_id  Only memories of this collection.
+        collection_id  Search this collection only.
+        user_id        Only memories of this end user.
+        agent_id       Only memories of this agent.
+        run_id         Only memories of this run.
+        app_id         Only memories of this application.
+        session_id     Only memories of this session.
+        filters        Conditions on fields, with AND, OR and NOT.
         """
         request = Request(
             "POST",
@@ -3793,6 +3809,12 @@ class Search:
                 limit=limit,
                 as_of=as_of,
                 collection_id=collection_id,
+                user_id=user_id,
+                agent_id=agent_id,
+                run_id=run_id,
+                app_id=app_id,
+                session_id=session_id,
+                filters=filters,
             ),
             timeout=timeout,
         )

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: fedf9acffb48063f4e8b3c4eb0542ebf1480cbc92cd813d05505b22b8386ca99
+// SHA-256 of the document: df775e6ca174bf657dee6a36c4a04d3c2fd4bdbc827a440776f2ffc7fd298ab9
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -2595,7 +2595,11 @@ export class Search {
    * Search by the knowledge graph
    *
    * From the entities named, along what held at the time and over the memories that mention the
-   * same, to the nearest memories. Paths say how. Needs the scope `read`.
+   * same, to the nearest memories. Paths say how. With scope fields or filters only memories
+   * inside them are given and walked over, and only entities and relationships that these
+   * memories speak of or that were made without a memory. How an entity or relationship looks
+   * (names, attributes, counts and times) is the same for the whole account. Needs the scope
+   * `read`.
    */
   readonly graph = (
     body: Schemas["GraphSearch"] = {},

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: fedf9acffb48063f4e8b3c4eb0542ebf1480cbc92cd813d05505b22b8386ca99
+// SHA-256 of the document: df775e6ca174bf657dee6a36c4a04d3c2fd4bdbc827a440776f2ffc7fd298ab9
 
 export interface paths {
     "/docs": {
@@ -2229,7 +2229,7 @@ export interface paths {
         put?: never;
         /**
          * Search by the knowledge graph
-         * @description From the entities named, along what held at the time and over the memories that mention the same, to the nearest memories. Paths say how. Needs the scope `read`.
+         * @description From the entities named, along what held at the time and over the memories that mention the same, to the nearest memories. Paths say how. With scope fields or filters only memories inside them are given and walked over, and only entities and relationships that these memories speak of or that were made without a memory. How an entity or relationship looks (names, attributes, counts and times) is the same for the whole account. Needs the scope `read`.
          */
         post: operations["search.graph"];
         delete?: never;
@@ -4307,6 +4307,7 @@ export interface components {
              */
             limit?: number | null;
         };
+        /** @description A search by the graph, and which memories may answer it. */
         GraphSearch: {
             /** @description What to look for; the entities it names lead. */
             query?: string | null;
@@ -4324,8 +4325,22 @@ export interface components {
             limit?: number | null;
             /** @description Follow what held then; now when absent. */
             as_of?: string | null;
-            /** @description Only memories of this collection. */
+            /** @description Search this collection only. */
             collection_id?: string | null;
+            /** @description Only memories of this end user. */
+            user_id?: string | null;
+            /** @description Only memories of this agent. */
+            agent_id?: string | null;
+            /** @description Only memories of this run. */
+            run_id?: string | null;
+            /** @description Only memories of this application. */
+            app_id?: string | null;
+            /** @description Only memories of this session. */
+            session_id?: string | null;
+            /** @description Conditions on fields, with AND, OR and NOT. */
+            filters?: {
+                [key: string]: unknown;
+            } | null;
         };
         GraphSearchReply: {
             query: string;
