@@ -6,8 +6,9 @@ boost and never a filter. Owns the reading of English time expressions; it knows
 ranking.
 
 A query's time becomes *stretches* of days. Relative ones ("two weeks ago", "last Friday") count
-from a reference day. A date without a year ("in July", "on May 7th", "at Christmas") means that
-time of any year. Seasons are those of the northern half.
+from a reference day; a weekday is the one to come where the verb beside it looks ahead. A date
+without a year ("in July", "on May 7th", "at Christmas") means that time of any year. Seasons are
+those of the northern half.
 
     named                    1 within                     less around it: things are told later
     a day                    the day and 2 days after     0.6 from 1 day before to 14 days after
@@ -29,6 +30,7 @@ from itertools import islice
 
 import numpy as np
 
+from plugins.search.tenses import AHEAD, UNTOLD, tense_around
 from runtime.timestamps import DAY_MS
 from storage.text import may_hold
 
@@ -101,8 +103,12 @@ _EXPRESSION = re.compile(
         (?:\s+(?:of\s+)?(?P<season_y>{_YEAR})\b)?)\b
     | (?P<feast>(?P<feast_f>christmas|new\ year|halloween|valentine)(?:['’]?s)?(?:\s+(?:eve|day))?
         (?:\s+(?:of\s+)?(?P<feast_y>{_YEAR})\b)?)
-    | (?P<near>(?:the\s+)?day\s+before\s+yesterday|yesterday|today|tonight|tomorrow
-        |this\s+(?:morning|afternoon|evening)|last\s+night)\b
+    | (?P<beside>(?P<beside_n>{_COUNT})\s+(?P<beside_unit>{_UNIT})s?\s+
+        (?P<beside_way>after|before|from)\s+(?P<beside_day>yesterday|today|tomorrow|now)\b)
+    | (?P<ahead>in\s+(?P<ahead_n>{_COUNT})\s+(?P<ahead_unit>{_UNIT})s?\b
+        (?P<ahead_time>['’]?s?\s+time\b)?)
+    | (?P<near>(?:the\s+)?day\s+(?:before\s+yesterday|after\s+tomorrow)
+        |yesterday|today|tonight|tomorrow|this\s+(?:morning|afternoon|evening)|last\s+night)\b
     | (?P<year>(?P<year_y>{_YEAR})(?:s\b)?)\b
     )""",
     re.IGNORECASE | re.VERBOSE,
@@ -302,12 +308,21 @@ def _month_alone(match: re.Match[str], reference: date) -> Stretch | None:
 
 
 def _ago(match: re.Match[str], reference: date) -> Stretch | None:
-    count, unit = _count(match["ago_n"]), match["ago_unit"].lower()
-    if unit == "day":
-        return _days(reference - timedelta(count), 1)
-    if unit in ("week", "weekend"):
-        return _days(reference - timedelta(7 * count + 3), 7)
-    return _period(unit, reference, -count)
+    return _away(reference, -_count(match["ago_n"]), match["ago_unit"].lower())
+
+
+def _beside(match: re.Match[str], reference: date) -> Stretch | None:
+    from_today = {"yesterday": -1, "tomorrow": 1}.get(match["beside_day"].lower(), 0)
+    day = reference + timedelta(from_today)
+    way = -1 if match["beside_way"].lower() == "before" else 1
+    return _away(day, way * _count(match["beside_n"]), match["beside_unit"].lower())
+
+
+def _ahead(match: re.Match[str], reference: date) -> Stretch | None:
+    # "He built it in three days" is how long it took.
+    if match["ahead_time"] is None and tense_around(match.string, *match.span()) != AHEAD:
+        return None
+    return _away(reference, _count(match["ahead_n"]), match["ahead_unit"].lower())
 
 
 def _past(match: re.Match[str], reference: date) -> Stretch | None:
@@ -329,6 +344,12 @@ def _weekday(match: re.Match[str], reference: date) -> Stretch | None:
         return _days(reference + timedelta(ahead or 7), 1)
     if which == "last":
         return _days(reference - timedelta((7 - ahead) % 7 or 7), 1)
+    tense = tense_around(match.string, *match.span())
+    if which == "this" and tense == UNTOLD:
+        of_this_week = ahead if reference.weekday() + ahead < 7 else ahead - 7
+        return _days(reference + timedelta(of_this_week), 1)
+    if tense == AHEAD:
+        return _days(reference + timedelta(ahead if which == "this" else ahead or 7), 1)
     return _days(reference - timedelta((7 - ahead) % 7), 1)
 
 
@@ -357,6 +378,8 @@ def _near_today(match: re.Match[str], reference: date) -> Stretch | None:
     step = (
         -2
         if "before" in words
+        else 2
+        if "after" in words.split()
         else -1
         if words in ("yesterday", "last night")
         else 1
@@ -376,14 +399,14 @@ def _year_alone(match: re.Match[str], reference: date) -> Stretch | None:
 _READERS: dict[str, Callable[[re.Match[str], date], Stretch | None]] = {
     "iso": _iso, "slash": _slash, "dmy": _day_first, "mdy": _month_first, "month": _month_alone,
     "ago": _ago, "past": _past, "period": _one_period, "weekday": _weekday, "season": _season,
-    "feast": _feast, "near": _near_today, "year": _year_alone,
+    "feast": _feast, "near": _near_today, "beside": _beside, "ahead": _ahead, "year": _year_alone,
 }  # fmt: skip
 
 # Those that may be a whole date.
 _WHOLE = frozenset(["iso", "slash", "dmy", "mdy"])
 
 # Those that count from a day always; others where they say last, this or next.
-_RELATIVE = frozenset(["ago", "past", "period", "weekday", "near"])
+_RELATIVE = frozenset(["ago", "past", "period", "weekday", "near", "beside", "ahead"])
 
 
 # --- the calendar ---------------------------------------------------------------------------------
@@ -411,6 +434,17 @@ def _period(unit: str, reference: date, step: int) -> Stretch:
         months = reference.year * 12 + reference.month - 1 + step
         return _one_month(months // 12, months % 12 + 1)
     return Stretch(date(reference.year + step, 1, 1), date(reference.year + step, 12, 31))
+
+
+def _away(day: date, step: int, unit: str) -> Stretch:
+    """What lies so many units after a day, before it where `step` is negative: a week as the seven
+    days around, a month or year as that of the calendar.
+    """
+    if unit == "day":
+        return _days(day + timedelta(step), 1)
+    if unit in ("week", "weekend"):
+        return _days(day + timedelta(7 * step - 3), 7)
+    return _period(unit, day, step)
 
 
 def _days(first: date, count: int) -> Stretch:

@@ -77,6 +77,59 @@ def test_times_are_read(query: str, stretches: list[str]) -> None:
     assert read(query) == stretches
 
 
+WEDNESDAY = date(2026, 11, 18)
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("the day after tomorrow", 20),
+        ("two days after tomorrow", 21),
+        ("a day after tomorrow", 20),
+        ("the day before yesterday", 16),
+        ("two days before yesterday", 15),
+        ("three days from now", 21),
+        ("in three days' time", 21),
+        ("two days ago", 16),
+        ("last Thursday", 12),
+        ("next Thursday", 19),
+        ("this Thursday", 19),
+        ("this Monday", 16),
+        ("I saw her this Thursday", 12),
+        ("I will see her this Monday", 23),
+        ("The plumber comes on Monday.", 23),
+        ("The plumber came on Monday.", 16),
+        ("Did the plumber come on Monday?", 16),
+        ("When does the plumber come on Monday?", 23),
+        ("The party is on Monday.", 23),
+        ("We're meeting on Monday.", 23),
+        ("I have an appointment on Monday.", 23),
+        ("I have eaten pizza on Monday.", 16),
+        ("On Monday we went home.", 16),
+        ("On Monday I'll go home.", 23),
+        ("I was told that she arrives on Monday.", 23),
+        ("She leaves soon. What we ate on Monday", 16),
+        ("She comes on Wednesday.", 25),
+        ("the dinner on Monday", 16),
+        ("Anna's meeting on Monday", 16),
+        ("Do you remember the dinner on Monday?", 16),
+        ("The exam starts in three days.", 21),
+    ],
+)
+def test_the_verb_tells_which_day_is_meant(text: str, day: int) -> None:
+    assert find_dates(text, WEDNESDAY) == [Stretch(date(2026, 11, day), date(2026, 11, day))]
+
+
+def test_weekends_and_weeks_ahead() -> None:
+    assert find_dates("this weekend", WEDNESDAY) == [
+        Stretch(date(2026, 11, 21), date(2026, 11, 22))
+    ]
+    around = [Stretch(date(2026, 11, 29), date(2026, 12, 5))]
+    for text in ("two weeks from now", "She returns in two weeks."):
+        assert find_dates(text, WEDNESDAY) == around
+    assert find_dates("He built it in three days.", WEDNESDAY) == []
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -148,6 +201,8 @@ def test_reading_takes_a_moment_whatever_the_query() -> None:
         "the day before " * 130,
         "in the " * 290,
         "2023-" * 400,
+        "is a " * 400 + "on Monday",
+        "on Monday does it " * 110,
     ):
         find_dates(query, FRIDAY)
     assert time.process_time() - started < 1
