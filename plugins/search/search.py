@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
+from unicodedata import category
 
 import numpy as np
 
@@ -34,7 +35,14 @@ from plugins.search.dates import nearness
 from plugins.search.days import as_asked
 from plugins.search.events import completed
 from plugins.search.folding import evidence, folded, outdated
-from plugins.search.judging import Ranked, above_threshold, in_company, judged, relevant
+from plugins.search.judging import (
+    Ranked,
+    above_threshold,
+    in_company,
+    judged,
+    relevant,
+    sure_enough,
+)
 from plugins.search.late_interaction import has_context, interaction, promising_of
 from plugins.search.learned_weights import learned_scores
 from plugins.search.models import (
@@ -47,7 +55,7 @@ from plugins.search.models import (
     packed,
     reply_of,
 )
-from plugins.search.names import Named, find_names, said_by
+from plugins.search.names import WORD, Named, find_names, said_by
 from plugins.search.neighbours import Surroundings, surroundings, with_neighbours
 from plugins.search.question import Question, ask
 from plugins.search.retrieved import Retrieved, require_channel
@@ -56,7 +64,7 @@ from plugins.search.slips import dated, embedded
 from plugins.search.universe import FILTERS_AT, is_heavy, universe
 from runtime.api.context import ReadContext
 from runtime.api.operation import Call, Read
-from runtime.inference import InferenceUnavailable, Models
+from runtime.inference import Embedder, InferenceUnavailable, Models
 from storage.indexes import OCCURRENCES_SCORED_MAX, Scan, among, ascending, ordinals_of
 from storage.text import ContentWord, Matcher, analyze, read_query
 
@@ -127,8 +135,10 @@ async def prepare(call: Call, loaded: Loaded, models: Models) -> Prepared:
     meant = embedded(dated(named.rest.text, named.slips), named.slips, named.near_terms)
     text = embedder.readable(meant)
     prepared.unread = text != meant
+    if _says_nothing(text, named, embedder):
+        return prepared
     # Of a question in another script a number may be left, which by itself is near to any number.
-    if not text or (prepared.unread and not any(char.isalpha() for char in text)):
+    if prepared.unread and not any(char.isalpha() for char in text):
         return prepared
     if not call.body.measures_meaning:
         return prepared
@@ -149,6 +159,22 @@ async def prepare(call: Call, loaded: Loaded, models: Models) -> Prepared:
         prepared.vector = prepared.word_vectors = None
         prepared.degraded.append("embedding_unavailable")
     return prepared
+
+
+def _says_nothing(text: str, named: Named, embedder: Embedder) -> bool:
+    """Whether there is nothing in a query that the embedder could read a meaning in: no letter,
+    digit or symbol that it has met, or one word that only holds others together. Its vector would
+    be near to those of texts in which the embedder can read nothing either.
+    """
+    if not any(
+        char.isalnum() or (category(char) == "So" and embedder.knows(char)) for char in text
+    ):
+        return True
+    if named.words or named.rest.words:
+        return False
+    words = WORD.findall(text)
+    # In capitals it may be short for a name: "IT", "US".
+    return len(words) == 1 and (len(words[0]) == 1 or not words[0].isupper())
 
 
 # --- on the snapshot ------------------------------------------------------------------------------
@@ -346,7 +372,7 @@ def rank(
     conflict = 0.0
     if prepared.named.people:
         conflict = ranking.subject_conflict(found, weights, rarities / max(rarity, 1e-9))
-    return Ranked(
+    ranked = Ranked(
         candidates[order],
         scores[best],
         normalized[best],
@@ -363,6 +389,7 @@ def rank(
         foreign=prepared.foreign,
         unread=prepared.unread,
     )
+    return ranked if question.dates or given else sure_enough(ctx, ranked, found)
 
 
 def _archived_penalty(
