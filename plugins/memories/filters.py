@@ -23,7 +23,8 @@ What each takes:
 `null` matches what a memory does not have. Without an operator a list stands for "one of" and "*"
 for "has any", which an object under the path counts for as well; to an operator, "*" is a text like
 any other: {"tags": {"eq": "*"}}. A list in the metadata matches by each of its values. Texts
-compare by code points, numbers only with numbers.
+compare by code points, numbers only with numbers; for a speaker and for icontains an accent is the
+same as a code point of its own and as part of its letter's.
 
 Bitmaps answer all but comparisons of texts (gt, contains and the like), which read the memories
 that the other conditions leave (plugins/memories/text_conditions.py).
@@ -40,6 +41,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
 from typing import Any, ClassVar
+from unicodedata import normalize
 
 from pyroaring import BitMap
 
@@ -59,7 +61,14 @@ from plugins.memories.limits import (
 )
 from plugins.memories.rows import MemoryRow
 from plugins.memories.store import find_ordinal
-from plugins.memories.text_conditions import METADATA, Loc, Reading, TextPasses, text_conditions
+from plugins.memories.text_conditions import (
+    METADATA,
+    Loc,
+    Reading,
+    TextPasses,
+    text_conditions,
+    without_case,
+)
 from plugins.memories.times import within_times
 from runtime.api.context import ReadContext
 from runtime.errors import ValidationFailed
@@ -308,6 +317,9 @@ class _Compiler:
                 if text == "none"
                 else AnyOf()
             )
+        if name == "speaker":  # a name is typed, and some keyboards make two code points of "ë"
+            forms = dict.fromkeys((text, normalize("NFC", text), normalize("NFD", text)))
+            return AnyOf(*(Equals("speaker", form) for form in forms))
         return Equals(NAMES.get(name, name), text)
 
     def _exists(self, name: str) -> Filter:
@@ -345,7 +357,7 @@ class _Compiler:
     def _contains(self, name: str, operand: Any, folded: bool, loc: Loc) -> Filter:
         if name == "tags" or (name.startswith(METADATA) and not isinstance(operand, str)):
             return self._equals(name, operand, loc)
-        wanted = _text(operand, loc).casefold() if folded else _text(operand, loc)
+        wanted = without_case(_text(operand, loc)) if folded else _text(operand, loc)
         return TextPasses(name, lambda stored: wanted in stored, folded, loc)
 
     def _list(self, value: Any, loc: Loc) -> list[Filter]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from unicodedata import normalize
 
 from pyroaring import BitMap
 
@@ -35,8 +36,8 @@ Loc = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class TextPasses:
-    """One of the memory's texts under this name passes the test; `folded` texts have no case. It is
-    part of a Reading, which evaluates it.
+    """One of the memory's texts under this name passes the test; `folded` ones are compared
+    without_case. It is part of a Reading, which evaluates it.
     """
 
     name: str
@@ -66,6 +67,11 @@ class Reading:
                 if known.test(_Texts(row, cost)):
                     found.add(row.ordinal)
         return found
+
+
+def without_case(text: str) -> str:
+    """The text as `icontains` compares it: an accent is the same in one code point and in two."""
+    return normalize("NFC", text.casefold())
 
 
 def text_conditions(condition: Filter) -> Iterator[TextPasses]:
@@ -181,7 +187,7 @@ class _Texts:
     def _of(self, name: str, folded: bool) -> list[str]:
         texts = self._made.get((name, folded))
         if texts is None:
-            texts = [text.casefold() for text in self._of(name, False)] if folded else []
+            texts = [without_case(text) for text in self._of(name, False)] if folded else []
             if not folded and name.startswith(METADATA):
                 texts = self._of_metadata().get(name[len(METADATA) :], [])
             elif not folded and (text := getattr(self.row, name)) is not None:

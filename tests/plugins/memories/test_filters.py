@@ -216,6 +216,19 @@ def test_a_condition_selects_what_it_says(
     assert shelf.pick(filters) == set(expected)
 
 
+def test_an_accent_is_the_same_in_one_code_point_and_in_two(tmp_path: Path) -> None:
+    library = FilterHarness(tmp_path)
+    library.put("one", "note of a r\u00e9sum\u00e9", speaker="Zo\u00eb")
+    library.put("two", "note of a re\u0301sume\u0301", speaker="Zoe\u0308")
+    library.put("other", speaker="Zoe")
+    for name in ("Zo\u00eb", "Zoe\u0308"):
+        assert library.pick({"speaker": name}) == {"one", "two"}
+        assert library.pick({"speaker": {"nin": [name]}}) == {"other"}
+    for word in ("R\u00c9SUM\u00c9", "RE\u0301SUME\u0301"):
+        assert library.pick({"content": {"icontains": word}}) == {"one", "two"}
+    library.close()
+
+
 @pytest.mark.parametrize(
     ("filters", "loc", "kind"),
     [
