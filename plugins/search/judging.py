@@ -32,9 +32,6 @@ from storage.indexes import BOOL, FLOAT32, in_array, kernel, out_array
 
 COMPANY_GAP = 0.2  # how far below the best that is relevant by itself others are good company
 SEARCHED_MIN = 20  # of fewer memories it is not known what they make sure
-# Where nothing in so small a store shares a word with the query, what is less sure than this is
-# mostly no answer, unless its cosine is so many times what a result needs.
-UNSURE, CLEARLY_NEAR = 0.15, 1.5
 LIKELY = 0.7  # without a conflict; one that makes the opposite of it as likely is told
 
 Doubt = Literal["weak_evidence", "subject_conflict"]
@@ -99,20 +96,6 @@ def judged(ctx: ReadContext, ranked: Ranked, best: int | None) -> tuple[float, D
     if (agreed >= LIKELY and sure <= 1 - LIKELY) or agreed >= least > sure:
         return sure, "subject_conflict"
     return sure, "weak_evidence" if ranked.is_whole and sure < least else None
-
-
-def sure_enough(ctx: ReadContext, ranked: Ranked, found: ranking.Features) -> Ranked:
-    """The same; with nothing relevant where that is so by its meaning as a whole alone, and little
-    sure, in a store so small that some memory of it is near to many queries by chance.
-    """
-    if not ranked.is_whole or ranked.searched >= SEARCHED_MIN or not ranked.is_relevant.any():
-        return ranked
-    settings, best = SearchSettings.of(ctx.settings), int(np.argmax(ranked.is_relevant))
-    near = found["exact"].max() >= CLEARLY_NEAR * settings.cosine_min
-    near |= found["words"].max() >= settings.clear_words_min
-    if near or found["lexical"].any() or _confidence(ctx, ranked, best, 0.0) >= UNSURE:
-        return ranked
-    return replace(ranked, is_relevant=np.zeros(len(ranked.is_relevant), bool))
 
 
 def _confidence(ctx: ReadContext, ranked: Ranked, best: int, conflict: float) -> float:

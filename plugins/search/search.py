@@ -41,7 +41,6 @@ from plugins.search.judging import (
     in_company,
     judged,
     relevant,
-    sure_enough,
 )
 from plugins.search.late_interaction import has_context, interaction, promising_of
 from plugins.search.learned_weights import learned_scores
@@ -372,7 +371,7 @@ def rank(
     conflict = 0.0
     if prepared.named.people:
         conflict = ranking.subject_conflict(found, weights, rarities / max(rarity, 1e-9))
-    ranked = Ranked(
+    return Ranked(
         candidates[order],
         scores[best],
         normalized[best],
@@ -389,7 +388,6 @@ def rank(
         foreign=prepared.foreign,
         unread=prepared.unread,
     )
-    return ranked if question.dates or given else sure_enough(ctx, ranked, found)
 
 
 def _archived_penalty(

@@ -1,5 +1,5 @@
-"""Queries that say nothing, and queries that a small store has nothing for, over HTTP with the
-built-in model, which reads no script but the Latin one.
+"""Queries that say nothing, over HTTP with the built-in model, which reads no script but the Latin
+one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ ANY_SCRIPT = (
     "猫は一日中ソファで寝ている。",
     "Café Müller in Zürich 🍰 has the best cake.",
 )
-FEW = ("I live in Graz and I like kettles.", "The vase stands in cellar 7.", "The same kettle.")
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +36,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
 @pytest.fixture(scope="module")
 def any_script(service: InProcess) -> str:
     return account(service, "any@example.com", ANY_SCRIPT)
-
-
-@pytest.fixture(scope="module")
-def few(service: InProcess) -> str:
-    return account(service, "few@example.com", FEW)
 
 
 def account(service: InProcess, email: str, contents: tuple[str, ...]) -> str:
@@ -85,28 +79,3 @@ def test_a_word_in_any_script_is_found(
     service: InProcess, any_script: str, query: str, found: set[str]
 ) -> None:
     assert {hit["content"] for hit in ask(service, any_script, query)["results"]} == found
-
-
-@pytest.mark.parametrize("query", ["umbrella", "What about my umbrella?", "dentist"])
-def test_what_a_small_store_is_little_sure_of_does_not_stand(
-    service: InProcess, few: str, query: str
-) -> None:
-    for path in ("", "/advanced"):
-        assert ask(service, few, query, path)["no_match"]
-        weak = ask(service, few, query, path, include_low_confidence=True)
-        assert weak["results"] and all(hit["low_confidence"] for hit in weak["results"])
-        assert weak["abstain_reason"] == "weak_evidence"
-
-
-@pytest.mark.parametrize("query", ["kettle", "teapot", "pottery", "Where is my house?", "cellar"])
-def test_what_a_small_store_has_stands(service: InProcess, few: str, query: str) -> None:
-    answer = ask(service, few, query)
-    assert answer["results"] and not any(hit["low_confidence"] for hit in answer["results"])
-    assert answer["grounding"]["status"] == "grounded" and not answer["abstain_recommended"]
-
-
-@pytest.mark.parametrize("query", ["quantum physics", "bicycle", "rain", "password"])
-def test_what_a_small_store_has_nothing_for_is_no_match(
-    service: InProcess, few: str, query: str
-) -> None:
-    assert ask(service, few, query)["no_match"]
