@@ -284,7 +284,7 @@ def test_a_missing_segment_and_a_damaged_one_end_a_restore(
     with pytest.raises(SegmentDamaged, match="checksum"):
         restore(objects, tmp_path / "b")
     path.unlink()
-    with pytest.raises(SegmentDamaged, match="missing.*restore a time before 20"):
+    with pytest.raises(SegmentDamaged, match=r"missing.*restore a time before 20"):
         restore(objects, tmp_path / "b")
     path.write_bytes(path_of(objects, segments(objects)[-1]).read_bytes())
     with pytest.raises(SegmentDamaged):
