@@ -37,10 +37,10 @@ from runtime.api.operation import Reply
 from runtime.api.plugin import Registry
 from runtime.errors import ApiError, InternalError, Unavailable
 from runtime.limits import (
+    CALLS_TOGETHER_IN_A_CROWD_MAX,
+    CALLS_TOGETHER_MAX,
     GROUP_COMMIT_CALLS_MAX,
     WRITE_QUEUE_MAX,
-    WRITES_TOGETHER_IN_A_CROWD_MAX,
-    WRITES_TOGETHER_MAX,
 )
 from runtime.log_lines import REQUEST_ID
 from runtime.turns import Crowd, InTurns
@@ -82,12 +82,12 @@ class Apart(Exception):
 class Joint(NamedTuple):
     """How a task may be run together with its account's next ones.
 
-    kind  tasks of the same kind are
+    kind  tasks of the same kind are: of one operation and account
     item  what `work` is given for this task
     work  (transaction, items) -> the outcome of each, in order
     """
 
-    kind: str
+    kind: Hashable
     item: Any
     work: Callable[[Transaction, Sequence[Any]], Sequence[WriteOutcome]]
 
@@ -287,9 +287,9 @@ class Writer:
             own = had.get(account, 0.0)
             return not own or own < max(self._commit_seconds, total - own)
 
-        take, together = partial(self._turns.take_run, fits=_are_joint), WRITES_TOGETHER_MAX
+        take, together = partial(self._turns.take_run, fits=_are_joint), CALLS_TOGETHER_MAX
         if self._crowd.is_here():
-            take, together = partial(take, may=may), WRITES_TOGETHER_IN_A_CROWD_MAX
+            take, together = partial(take, may=may), CALLS_TOGETHER_IN_A_CROWD_MAX
         while len(group) < room and (some := take(min(together, room - len(group)))):
             group += some
             begun, account = time.perf_counter(), some[0].account

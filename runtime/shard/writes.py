@@ -85,10 +85,11 @@ class Writes:
             entered.reservation.release()
             return await self._head.replay(entered)
         reservation, prepared = entered.reservation, entered.ctx.prepared
+        scope = entered.ctx.scope
+        account = scope.slot, scope.tenant
         try:
             if operation.prepare is not None:
-                scope = entered.ctx.scope
-                with remembered_for((scope.slot, scope.tenant)):
+                with remembered_for(account):
                     prepared = await operation.prepare(call, prepared, parts.models)
 
             def work(transaction: Transaction) -> WriteOutcome:
@@ -109,14 +110,13 @@ class Writes:
             if together is not None and together.may(call, prepared):
                 work_of_all = partial(self._handle_together, operation, together)
                 item = _Item(call, prepared, reservation.credits)
-                joint = Joint(operation.name, item, work_of_all)
+                joint = Joint((operation.name, account), item, work_of_all)
             submitted = True
-            scope = entered.ctx.scope
             return await parts.writer.submit(
                 work,
                 operation.name,
                 self._head.ended(reservation, scope),
-                (scope.slot, scope.tenant),
+                account,
                 joint,
             )
         except BaseException as failed:

@@ -205,7 +205,7 @@ def test_one_trace_leads_through_the_processes_on_ray(
 ) -> None:
     way = {"memories.create": ["queue slow_write"], "search.search": ["queue slow_read"]}
     check_traces(service_on_ray, traces, way)
-    trace = Asking(service_on_ray)("/v1/search", {"query": "Who?"}, 200)
+    trace = Asking(service_on_ray)("/v1/search", {"query": "Who sails?"}, 200)
     names = ("search.search", "queue slow_read", "shard search.search", "model embedder")
     by_name = {span.name: span.process for span in traces.trace(trace, *names)}
     assert by_name["search.search"] == by_name["queue slow_read"] == "gateway-0"

@@ -111,9 +111,9 @@ class MortalShard(Shard):
         self._writer.submit = self._submit_in_order  # type: ignore[method-assign]
 
     async def _submit_in_order(
-        self, work: Any, label: str, ended: Any = None, account: Any = None
+        self, work: Any, label: str, ended: Any = None, account: Any = None, joint: Any = None
     ) -> Reply:
-        return await self._submit(work, label, ended, "all")
+        return await self._submit(work, label, ended, "all", joint)
 
     def _now_ms(self) -> int:
         return self._world.now_ms

@@ -18,7 +18,7 @@ import serve_app
 from runtime.api.operation import Call, Reply
 from runtime.inference import Models
 from runtime.installation import Secrets
-from runtime.limits import WRITES_TOGETHER_MAX
+from runtime.limits import CALLS_TOGETHER_MAX
 from runtime.shard import writer
 from runtime.shard.writer import WriteOutcome
 from serve_app import Settings
@@ -109,8 +109,8 @@ def test_what_is_stored_and_answered_is_that_of_one_after_the_other(
     who = before.register()
     before.close()
     answers, stored = [], []
-    for count_max, count in ((1, 0), (WRITES_TOGETHER_MAX, len(BODIES))):
-        monkeypatch.setattr(writer, "WRITES_TOGETHER_MAX", count_max)
+    for count_max, count in ((1, 0), (CALLS_TOGETHER_MAX, len(BODIES))):
+        monkeypatch.setattr(writer, "CALLS_TOGETHER_MAX", count_max)
         shutil.copytree(tmp_path / "before", tmp_path / f"{count}")
         harness = opened(tmp_path / f"{count}", before.secrets)
         harness.now_ms = before.now_ms

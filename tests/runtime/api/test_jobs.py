@@ -211,11 +211,11 @@ def test_a_job_that_could_not_be_recorded_is_tried_again(
         job_writer = harness.shard.parts.writer
         submit = job_writer.submit
 
-        async def refused_at_times(work, label, ended=None, account=None):
+        async def refused_at_times(work, label, ended=None, account=None, joint=None):
             if label.startswith("begin ") and next(refusals, None) is not None:
                 ended(None)
                 raise Unavailable("no room")
-            return await submit(work, label, ended, account)
+            return await submit(work, label, ended, account, joint)
 
         job_writer.submit = refused_at_times
         me, job_id = start(harness)
