@@ -146,7 +146,7 @@ class Script:
         return "".join(parts) + "zork"
 
     def text(self) -> str:
-        home = f". I live in {self.word().capitalize()}" if self._chance.random() < 0.15 else ""
+        home = f" - I live in {self.word().capitalize()}" if self._chance.random() < 0.15 else ""
         more = " yonder" * 150 if self._chance.random() < 0.05 else ""  # longer than one passage
         return (
             f"{self.word()} {self._chance.choice(SHARED_WORDS)} "
