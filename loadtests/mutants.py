@@ -76,7 +76,7 @@ MUTANTS = (
     Mutant(
         "an empty object store confirms a lease",
         "storage/replication/shipper.py",
-        "elif not self._objects.has(epoch_name(epoch)):",
+        "elif not own:",
         "elif False:",
         "tests/runtime/shard/test_lease.py::"
         "test_an_object_store_that_went_away_confirms_no_lease_and_keeps_no_write",

@@ -35,13 +35,7 @@ from plugins.search.dates import nearness
 from plugins.search.days import as_asked
 from plugins.search.events import completed
 from plugins.search.folding import evidence, folded, outdated
-from plugins.search.judging import (
-    Ranked,
-    above_threshold,
-    in_company,
-    judged,
-    relevant,
-)
+from plugins.search.judging import Ranked, above_threshold, in_company, judged, relevant
 from plugins.search.late_interaction import has_context, interaction, promising_of
 from plugins.search.learned_weights import learned_scores
 from plugins.search.models import (

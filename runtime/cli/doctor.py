@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import psutil
 from cryptography import x509
@@ -45,7 +45,7 @@ from runtime.installation import LOCK_FILE as SERVE_LOCK_FILE
 from runtime.machine import usable_cores
 from runtime.placement import PlacementTable
 from runtime.settings import Settings
-from storage.replication import ObjectStore, ObjectStoreUnfit, taken_by
+from storage.replication import ObjectStore, ObjectStoreUnfit, directory_of, taken_by
 from storage.store import LOCK_FILE as STORE_LOCK_FILE
 from storage.store import Store, StoreError
 
@@ -385,8 +385,8 @@ def object_store(settings: Settings) -> Finding:
     url = settings.object_store.url
     if url is None:
         return Finding("ok", "object store: none")
-    if url.startswith("file:"):
-        return _object_directory(Path(unquote(urlsplit(url).path)), settings)
+    if (directory := directory_of(url)) is not None:
+        return _object_directory(directory, settings)
     probe = f"mneme-doctor-{os.urandom(8).hex()}"
     try:
         objects = ObjectStore(url, make=False)

@@ -30,6 +30,7 @@ Generated from the declarations by `make docs`; do not edit.
     secrets/              service, pepper, operator_token: one file each, readable by the owner only; while one is exchanged, the one
                           before beside it, such as service_previous
     pepper.mark           tells which pepper the digests are keyed with, and nothing of it
+    object-store          the URL of the directory in which this installation has stored objects; without it one that is missing is made
     demo.json             e-mail, password and API key of the local demo account, if one was asked for
     logs/                 what shards and gateways have to say, and a line for each request
     models/               the embedding model in int8, as this processor runs it; derived from the weights

@@ -7,11 +7,11 @@ making it anew would begin a second history of every shard there.
 
 from __future__ import annotations
 
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
+import contextlib
 
+from runtime.installation.layout import LAYOUT_FILE
 from runtime.settings import Settings
-from storage.replication import ObjectStore, ObjectStoreFailed
+from storage.replication import ObjectStore, ObjectStoreFailed, directory_of
 
 KNOWN_FILE = "object-store"
 
@@ -34,10 +34,13 @@ def check_object_store(settings: Settings) -> None:
 
 
 def remember_object_store(settings: Settings) -> None:
-    """Note that objects are stored in the directory, if there are any."""
-    url = settings.object_store.url
-    if url is not None and _known(settings) != url and _holds_something(url):
-        (settings.data_dir / KNOWN_FILE).write_text(url)
+    """Note that objects are stored in the directory, if there are any. Where that cannot be
+    written it is tried again at the next start.
+    """
+    url, is_there = settings.object_store.url, (settings.data_dir / LAYOUT_FILE).exists()
+    if url is not None and is_there and _known(settings) != url and _holds_something(url):
+        with contextlib.suppress(OSError):
+            (settings.data_dir / KNOWN_FILE).write_text(url)
 
 
 def _known(settings: Settings) -> str:
@@ -48,5 +51,5 @@ def _known(settings: Settings) -> str:
 
 
 def _holds_something(url: str) -> bool:
-    directory = Path(unquote(urlsplit(url).path))
-    return url.startswith("file:") and directory.is_dir() and any(directory.iterdir())
+    directory = directory_of(url)
+    return directory is not None and directory.is_dir() and any(directory.iterdir())

@@ -88,5 +88,5 @@ class Flows:
         ctx.credits = credits
         if operation.finish is not None:
             operation.finish(ctx, call.body)
-        close(ctx, operation, call, reply)
+        close(ctx, operation, reply)
         return WriteOutcome(Reply(), ctx.due, ctx.metered)

@@ -315,10 +315,9 @@ def formed(operation: Operation, result: Any) -> Reply:
     return Reply(operation.statuses[0], result).encoded()
 
 
-def close(ctx: WriteContext, operation: Operation, call: Call, reply: Reply) -> None:
+def close(ctx: WriteContext, operation: Operation, reply: Reply) -> None:
     """The end of a call's transaction: its key is bound to the reply, and it is charged."""
-    idempotency.remember(ctx, operation, call, reply)
-    metering.charge(ctx, operation.name, ctx.credits)
+    close_each([ctx], operation, [reply])
 
 
 def close_each(

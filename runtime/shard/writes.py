@@ -103,7 +103,7 @@ class Writes:
                 except ApiError as refused:
                     reservation.judge(refused)
                     raise
-                close(ctx, operation, call, reply)
+                close(ctx, operation, reply)
                 return WriteOutcome(reply, ctx.due, ctx.metered)
 
             together, joint = operation.together, None

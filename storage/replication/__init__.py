@@ -10,11 +10,16 @@ snapshots      copies of a store, so that a way back need not begin at the first
 restore        a directory made again from a snapshot and what was shipped since
 """
 
-from storage.replication.epochs import newest_epoch, take_epoch, taken_by
+from storage.replication.epochs import Superseded, newest_epoch, take_epoch, taken_by
 from storage.replication.lease import Lease
-from storage.replication.object_store import ObjectStore, ObjectStoreFailed, ObjectStoreUnfit
+from storage.replication.object_store import (
+    ObjectStore,
+    ObjectStoreFailed,
+    ObjectStoreUnfit,
+    directory_of,
+)
 from storage.replication.restore import LeftOut, Restored, RestoreFailed, restore
-from storage.replication.shipper import LogShipper, Superseded, backoff, refuse_superseded
+from storage.replication.shipper import LogShipper, backoff, refuse_superseded
 from storage.replication.snapshots import SnapshotTaker
 
 __all__ = [
@@ -29,6 +34,7 @@ __all__ = [
     "SnapshotTaker",
     "Superseded",
     "backoff",
+    "directory_of",
     "newest_epoch",
     "refuse_superseded",
     "restore",

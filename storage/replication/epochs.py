@@ -7,6 +7,7 @@ released/<n>    neither the n-th owner nor one before it answers any more
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import msgspec
 
@@ -20,6 +21,8 @@ from storage.replication.segment import (
     unpacked,
 )
 from storage.store import OpenStore, ShippingState, StoreError
+
+EPOCHS = "epochs"
 
 
 class Superseded(StoreError):
@@ -49,12 +52,22 @@ _decode_epoch = msgspec.json.Decoder(Epoch).decode
 
 
 def epoch_name(epoch: int) -> str:
-    return f"epochs/{epoch:012d}"
+    return f"{EPOCHS}/{epoch:012d}"
+
+
+def are_taken(objects: ObjectStore, epochs: Sequence[int]) -> list[bool]:
+    """Whether each of the epochs was taken, as one look tells."""
+    return objects.have(EPOCHS, [f"{epoch:012d}" for epoch in epochs])
+
+
+def newest_number(objects: ObjectStore) -> int:
+    """The number of the log's last segment; 0 when there is none."""
+    return max((place_of(name)[1] for name in objects.names(SEGMENTS)), default=0)
 
 
 def newest_epoch(objects: ObjectStore) -> tuple[int, Epoch | None]:
     """The newest epoch's number and claim; (0, None) before the first."""
-    names = objects.names("epochs")
+    names = objects.names(EPOCHS)
     if not names:
         return 0, None
     number = int(names[-1])
@@ -94,8 +107,7 @@ def refuse_behind(objects: ObjectStore, store: OpenStore) -> None:
     epoch, which would end the owner that has them.
     """
     state = store.log.state()
-    names = objects.names(SEGMENTS)
-    newest = max((place_of(name)[1] for name in names), default=0)
+    newest = newest_number(objects)
     number, tail, previous = state.number, state.tail, state.hash or NO_HASH
     while number < newest:
         content = objects.get(segment_name(tail, number + 1))

@@ -24,7 +24,7 @@ import copy
 import fcntl
 import os
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -49,6 +49,11 @@ class ObjectStoreUnfit(StoreError):
     """The object store overwrites what it was asked to leave."""
 
 
+def directory_of(url: str) -> Path | None:
+    """The directory that a `file:` URL names; None for another kind of store."""
+    return Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
+
+
 class ObjectStore:
     """Objects below a URL. Its calls block; they are safe from any thread.
 
@@ -59,7 +64,7 @@ class ObjectStore:
     def __init__(self, url: str, place: str = "", *, make: bool = True):
         self.url = url
         self._place = place
-        self._directory = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
+        self._directory = directory_of(url)
         self._named: set[str] = set()  # directories below it whose names are on disk
         self._ready: dict[str, int] = {}  # directory below it -> an open file there, without a name
         weakref.finalize(self, _close_all, self._ready)
@@ -160,12 +165,21 @@ class ObjectStore:
     def has(self, path: str) -> bool:
         """Whether there is such an object now, whoever made it."""
         if self._directory is not None:
-            _ask_the_server((self._directory / (self._place + path)).parent)
+            folder, _, name = path.rpartition("/")
+            return self.have(folder, [name])[0]
         try:
             self._call(self._library.head, self._place + path)
         except FileNotFoundError:
             return False
         return True
+
+    def have(self, folder: str, names: Sequence[str]) -> list[bool]:
+        """As has, of several objects of a folder. In a directory one look answers for all of them:
+        no disk comes or goes between two answers.
+        """
+        if self._directory is None:
+            return [self.has(f"{folder}/{name}") for name in names]
+        return self._call(lambda _, at: _are_there(at, names), self._at(folder))
 
     def fetch(self, path: str, target: BinaryIO) -> bool:
         """Write the content to a file; -> whether there is such an object."""
@@ -309,12 +323,26 @@ def _written_beside(at: str, content: bytes) -> Iterator[str]:
             os.unlink(path)
 
 
-def _ask_the_server(folder: Path) -> None:
-    """Have a network file system forget what it remembers of a folder, absent names above all: it
-    asks its server when a directory is opened (close-to-open).
+def _are_there(folder: str, names: Sequence[str]) -> list[bool]:
+    """Whether a directory holds each of the names. A network file system forgets what it remembers
+    of them, absent names above all, when a directory is opened (close-to-open).
     """
-    with contextlib.suppress(OSError):
-        os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return [False] * len(names)
+    try:
+        return [_is_there(name, descriptor) for name in names]
+    finally:
+        os.close(descriptor)
+
+
+def _is_there(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 # Paths are strings in what follows: a replicated write waits for it, and a Path takes longer than a

@@ -23,13 +23,18 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby, pairwise
 
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed
-from storage.replication.segment import SEGMENTS, SegmentDamaged, place_of, segment_name
+from storage.replication.segment import (
+    ALONE_BYTES,
+    SEGMENTS,
+    SegmentDamaged,
+    place_of,
+    segment_name,
+)
 from storage.replication.shipper import LogShipper
 from storage.store import Store
 
 PACKS = "packs"
 PACKED_AT_ONCE = 64  # segments
-ALONE_BYTES = 256 << 10  # a segment of so many is worth an object of its own
 SEGMENTS_BETWEEN = 256  # new ones, before some are packed while few come
 FEW_SEGMENTS = 32  # from one question whether it is due to the next, a second later
 # and while many come: whoever writes waits for its own segment, and a directory's file system for

@@ -42,8 +42,10 @@ import lmdb
 import msgspec
 
 from storage.replication.epochs import (
+    Superseded,
     lease_left_by,
     newest_epoch,
+    newest_number,
     release,
     stores_whole,
     take_epoch,
@@ -60,7 +62,6 @@ from storage.replication.segment import (
     segment_name,
     unpacked,
 )
-from storage.replication.shipper import Superseded, newest_number
 from storage.replication.snapshots import (
     PACKED_DATA,
     PAGES,

@@ -25,6 +25,7 @@ from storage.store import StoreError
 
 SEGMENTS = "segments"
 SEGMENT_BYTES_MAX = 4 << 20  # of records, a longer single record aside
+ALONE_BYTES = 256 << 10  # a segment of so many is worth an object of its own
 RECENT_BYTES_MAX = 16 << 20
 NO_HASH = bytes(32)
 
@@ -78,8 +79,8 @@ class Segment(msgspec.Struct, array_like=True, frozen=True):
 
 
 class RecentSegments:
-    """The newest segments of an owner, as they were stored: what puts them together soon after need
-    not fetch each. Safe from any thread.
+    """The newest small segments of an owner, as they were stored: what puts them together soon
+    after need not fetch each. Safe from any thread.
     """
 
     def __init__(self, bytes_max: int = RECENT_BYTES_MAX):
@@ -89,6 +90,9 @@ class RecentSegments:
         self._lock = threading.Lock()
 
     def add(self, name: str, content: bytes) -> None:
+        """Keep it, unless it stays an object of its own."""
+        if len(content) >= ALONE_BYTES:
+            return
         with self._lock:
             self._held[name] = content
             self._bytes += len(content)
@@ -108,9 +112,14 @@ class RecentSegments:
 _decode_segment = msgspec.msgpack.Decoder(Segment).decode
 
 
+def segment_folder(tail: int) -> str:
+    """Where the segment that follows one of this epoch lies; 0 for the first."""
+    return f"{SEGMENTS}/{tail:012d}"
+
+
 def segment_name(tail: int, number: int) -> str:
     """Name the segment. tail: the epoch of the segment before; 0 for the first."""
-    return f"{SEGMENTS}/{tail:012d}/{number:012d}"
+    return f"{segment_folder(tail)}/{number:012d}"
 
 
 def place_of(name: str) -> tuple[int, int]:

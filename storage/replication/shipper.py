@@ -38,9 +38,10 @@ import msgspec
 
 from storage.replication.epochs import (
     Superseded,
-    epoch_name,
+    are_taken,
     lease_left_by,
     newest_epoch,
+    newest_number,
     refuse_behind,
     release,
     take_epoch,
@@ -50,11 +51,10 @@ from storage.replication.object_store import ObjectStore, ObjectStoreFailed
 from storage.replication.segment import (
     NO_HASH,
     SEGMENT_BYTES_MAX,
-    SEGMENTS,
     RecentSegments,
     Segment,
     SegmentDamaged,
-    place_of,
+    segment_folder,
     segment_name,
     unpacked,
 )
@@ -78,11 +78,6 @@ def refuse_superseded(store: Store) -> None:
             f"{store.directory}: its shard was taken by another process; what is here must not be "
             "served, with the object store or without it. Restore the shard from object storage."
         )
-
-
-def newest_number(objects: ObjectStore) -> int:
-    """The number of the log's last segment; 0 when there is none."""
-    return max((place_of(name)[1] for name in objects.names(SEGMENTS)), default=0)
 
 
 class LogShipper:
@@ -325,10 +320,11 @@ class LogShipper:
         epoch = self._state.epoch
         if self.fenced:
             return False
-        if self._objects.has(epoch_name(epoch + 1)):
+        own, following = are_taken(self._objects, (epoch, epoch + 1))
+        if following:
             self._stop(f"epoch {epoch + 1} was taken")
             self._remember_superseded(self._state)
-        elif not self._objects.has(epoch_name(epoch)):
+        elif not own:
             raise ObjectStoreFailed(
                 f"{self._objects.url} lacks what this shard stored there (epoch {epoch}); is its "
                 "disk mounted?"
@@ -501,7 +497,7 @@ class LogShipper:
             if self.complete:
                 self._on_stored(segment.last)
             if self._replicated:
-                self._objects.make_ready(os.path.dirname(segment_name(segment.epoch, 0)))
+                self._objects.make_ready(segment_folder(segment.epoch))
             return True
         return False
 

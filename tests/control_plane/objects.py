@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO
 
 from storage.replication import ObjectStore, ObjectStoreFailed
@@ -109,6 +109,9 @@ class MemoryObjects(ObjectStore):
 
     def has(self, path: str) -> bool:
         return self._ask(lambda objects: self._at + path in objects)
+
+    def have(self, folder: str, names: Sequence[str]) -> list[bool]:
+        return [self.has(f"{folder}/{name}") for name in names]
 
     def fetch(self, path: str, target: BinaryIO) -> bool:
         content = self.get(path)

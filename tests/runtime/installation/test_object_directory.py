@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.installation import check_object_store, remember_object_store
+from runtime.installation import Layout, check_object_store, remember_object_store
 from storage.replication import ObjectStore, ObjectStoreFailed
 from tests.support.worlds import settings
 
@@ -14,6 +14,7 @@ from tests.support.worlds import settings
 def test_a_directory_is_made_once_and_missed_when_its_disk_is_gone(tmp_path: Path) -> None:
     objects, data = tmp_path / "objects", tmp_path / "data"
     data.mkdir()
+    Layout.load_or_create(data, 1)
     given = settings(data_dir=str(data), object_store__url=f"file://{objects}")
     check_object_store(given)
     assert objects.is_dir()

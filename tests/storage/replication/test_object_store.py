@@ -38,6 +38,8 @@ def test_the_verbs(objects: ObjectStore) -> None:
     assert not objects.put_new("a/1", b"other")
     assert objects.get("a/1") == b"one" and objects.get("a/2") is None
     assert objects.has("a/1") and not objects.has("a/2")
+    assert objects.have("a", ["2", "1", "3"]) == [False, True, False]
+    assert objects.have("nothing", ["1"]) == [False]
     big = bytes(range(256)) * 70_000
     objects.put_file("a/b/3", io.BytesIO(big))
     found = io.BytesIO()

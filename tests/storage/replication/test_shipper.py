@@ -5,16 +5,17 @@ stored that was not.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from storage.replication import packs, shipper
-from storage.replication.epochs import take_epoch
+from storage.replication.epochs import EPOCHS, Superseded, take_epoch
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed
 from storage.replication.restore import RestoreFailed, restore
 from storage.replication.segment import SEGMENTS, SegmentDamaged
-from storage.replication.shipper import Superseded, refuse_superseded
+from storage.replication.shipper import refuse_superseded
 from storage.replication.snapshots import snapshots
 from storage.store import Transaction
 from tests.support.clocks import next_millisecond
@@ -429,10 +430,10 @@ class DeafStore(FaultyStore):
 
     deaf = False
 
-    def has(self, path: str) -> bool:
-        if self.deaf and path.startswith("epochs/"):
+    def have(self, folder: str, names: Sequence[str]) -> list[bool]:
+        if self.deaf and folder == EPOCHS:
             raise ObjectStoreFailed("no answer")
-        return super().has(path)
+        return super().have(folder, names)
 
 
 def test_a_snapshot_counts_as_soon_as_its_owner_is_known_to_be_the_owner(tmp_path: Path) -> None:
