@@ -29,13 +29,13 @@ deliveries of whoever gave them.
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import contextlib
 import ipaddress
 import re
 import socket
 import ssl
-import threading
 import time
 import weakref
 from collections import Counter
@@ -362,7 +362,8 @@ class Outbound:
                 loop.call_soon_threadsafe(settle, addresses)
 
         try:
-            threading.Thread(target=look_up, name="mneme-resolver", daemon=True).start()
+            # Thread.start() would hold the event loop until the new thread has had a processor.
+            _thread.start_new_thread(look_up, ())
         except RuntimeError:  # the machine has no more threads: as if nobody had answered
             settle([])
         return await found
