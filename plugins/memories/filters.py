@@ -192,6 +192,22 @@ def is_wide(
     return False
 
 
+def holds_whatever(condition: Filter) -> bool | None:
+    """Whether a condition holds for every memory (True) or for none (False) by its shape alone, as
+    where a list of conditions is empty; None where it depends on the memory.
+    """
+    if isinstance(condition, Not):
+        inner = holds_whatever(condition.condition)
+        return None if inner is None else not inner
+    if isinstance(condition, AllOf | AnyOf):
+        decisive = isinstance(condition, AnyOf)  # one part of this kind settles it
+        parts = {holds_whatever(part) for part in condition.filters}
+        if decisive in parts:
+            return decisive
+        return None if None in parts else not decisive
+    return None
+
+
 @dataclass(frozen=True)
 class Told:
     """A time of the memory lies in [low, high], Unix milliseconds, None for no bound."""

@@ -266,7 +266,8 @@ class Doomed(Scoped):
     session_id: ScopeName | None = Field(default=None, description="Only this session.")
     filters: dict[str, Any] = Field(
         min_length=1,
-        description="Conditions on fields, with AND, OR and NOT, as in a search; at least one.",
+        description="Conditions on fields, with AND, OR and NOT, as in a search; at least one that "
+        "does not hold for every memory.",
     )
 
 

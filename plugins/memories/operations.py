@@ -10,7 +10,7 @@ from pyroaring import BitMap
 
 from plugins.memories import create, importing
 from plugins.memories.create import etag, memory_reply
-from plugins.memories.filters import is_wide
+from plugins.memories.filters import compile_filter, holds_whatever, is_wide
 from plugins.memories.indexing import index_in_time, wait_seconds
 from plugins.memories.limits import FILTER_NODES_MAX, FILTER_VALUES_MAX
 from plugins.memories.listing import matching
@@ -211,6 +211,14 @@ def delete_matching(ctx: WriteContext, body: Doomed) -> dict[str, Any]:
             ("body", "filters"),
             "deletes by equality and times alone (eq, ne, in, nin); list what else is meant with "
             "POST /v1/memories/query, and delete it by its ids",
+            "too_wide",
+        )
+    # Conditions are often put together by a program, and a list that stayed empty names nobody.
+    if holds_whatever(compile_filter(ctx, body.filters, ("body", "filters"))):
+        raise ValidationFailed.at(
+            ("body", "filters"),
+            "holds for every memory, as an empty list of conditions does; say which are meant, or "
+            "delete all of them with DELETE /v1/memories/all",
             "too_wide",
         )
     doomed = matching(ctx, body, include_superseded=True)

@@ -2678,7 +2678,7 @@ class AsyncMemories:
         for 24 hours.
 
         filters        Conditions on fields, with AND, OR and NOT, as in a search; at least
-                       one.
+                       one that does not hold for every memory.
         collection_id  The collection it belongs to; the default one when absent.
         user_id        The caller's end user.
         agent_id       The agent that remembers.

@@ -4012,7 +4012,7 @@ export interface components {
             app_id?: string | null;
             /** @description Only this session. */
             session_id?: string | null;
-            /** @description Conditions on fields, with AND, OR and NOT, as in a search; at least one. */
+            /** @description Conditions on fields, with AND, OR and NOT, as in a search; at least one that does not hold for every memory. */
             filters: {
                 [key: string]: unknown;
             };

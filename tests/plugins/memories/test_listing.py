@@ -299,3 +299,34 @@ def test_what_would_delete_too_much_or_take_too_long_is_refused(
 ) -> None:
     assert delete(doomed, **body).status_code == 422
     assert len(doomed.found()) == len(PEOPLE)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"AND": []},
+        {"AND": [{}, {"AND": []}]},
+        {"OR": [{"user_id": "ada"}, {}]},
+        {"NOT": []},
+        {"NOT": {"OR": []}},
+        {"NOT": {"user_id": []}},
+        {"user_id": {}},
+        {"user_id": {"nin": []}},
+        {"agent_id": {"nin": []}, "OR": [{"tags": {}}], "NOT": {"NOT": {"AND": []}}},
+    ],
+)
+def test_conditions_that_name_nobody_delete_nothing(
+    doomed: ListHarness, filters: dict[str, Any]
+) -> None:
+    refused = delete(doomed, filters=filters)
+    assert refused.status_code == 422
+    assert refused.json()["error"]["param"] == "body.filters"
+    assert delete(doomed, filters=filters, user_id="ada").status_code == 422
+    assert len(doomed.found()) == len(PEOPLE)
+
+
+def test_an_empty_part_of_a_condition_that_narrows_is_no_matter(doomed: ListHarness) -> None:
+    for nobody in ({"OR": []}, {"user_id": {"in": []}}, {"NOT": {}}):
+        assert delete(doomed, filters=nobody).json() == {"deleted": 0}
+    narrowed = {"AND": [{"user_id": "ada"}, {}], "NOT": []}
+    assert delete(doomed, filters=narrowed).json() == {"deleted": 3}
