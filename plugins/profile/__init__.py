@@ -16,7 +16,7 @@ from __future__ import annotations
 from plugins.profile.limits import PROFILES_KEPT
 from plugins.profile.operations import OPERATIONS
 from plugins.profile.store import (
-    SOURCES_CHECK,
+    CHECKS,
     TABLES,
     erase,
     export,
@@ -41,5 +41,6 @@ plugin = Plugin(
     export=export,
     figures=figures,
     keeps=(PROFILES_KEPT,),
-    checks=(SOURCES_CHECK,),
+    checks=CHECKS,
+    migrations={("dialogues", 1): lambda row: row},  # earlier turns do not say what they rest on
 )

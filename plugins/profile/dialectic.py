@@ -23,7 +23,7 @@ import msgspec
 from pydantic import AliasChoices, BaseModel, Field, model_validator
 
 from plugins.answers import ANSWER_MEMORY_TOKENS_MAX, best_quotes, fenced, with_successors
-from plugins.memories import ScopeName, find_row
+from plugins.memories import ScopeName
 from plugins.profile.limits import (
     DIALOGUE_HYPOTHESES_MAX,
     DIALOGUE_TURN_CHARS_MAX,
@@ -34,7 +34,9 @@ from plugins.profile.store import (
     DialogueRow,
     Hypothesis,
     Turn,
+    keep_dialogue,
     read_profile,
+    readable_part,
     session_key,
     since_of,
 )
@@ -143,12 +145,7 @@ def load(ctx: ReadContext, body: DialecticBody) -> dict[str, Any]:
         if dialogue is None and ids.id_tag("ses", session_id) is not None:
             ctx.check_id("ses", session_id)
             raise NotFound("There is no session with this id.")
-    kept = dialogue or DialogueRow(session_id)
-    for hypothesis in kept.hypotheses:
-        hypothesis.memory_ids = [
-            memory_id for memory_id in hypothesis.memory_ids if find_row(ctx, memory_id) is not None
-        ]
-    kept.hypotheses = [hypothesis for hypothesis in kept.hypotheses if hypothesis.memory_ids]
+    kept = readable_part(ctx, dialogue or DialogueRow(session_id))
     return {
         "profile": read_profile(ctx, body.user_id),
         "dialogue": msgspec.to_builtins(kept),
@@ -183,8 +180,13 @@ async def converse(call: Call, steps: Steps, models: Models) -> Reply:
     if said is None:
         said = await asyncio.to_thread(recite, body.user_message, found, profile)
     dialogue.hypotheses = weighed(dialogue.hypotheses, said["guesses"])
+    guessed = [memory_id for guess in said["guesses"] for memory_id in guess.memory_ids]
     dialogue.turns.append(
-        Turn(body.user_message[:DIALOGUE_TURN_CHARS_MAX], said["message"][:DIALOGUE_TURN_CHARS_MAX])
+        Turn(
+            body.user_message[:DIALOGUE_TURN_CHARS_MAX],
+            said["message"][:DIALOGUE_TURN_CHARS_MAX],
+            list(dict.fromkeys([*said["memory_ids"], *said["told"], *guessed])),
+        )
     )
     reply = {
         "session_id": dialogue.session_id,
@@ -263,10 +265,12 @@ async def think(
         (guess.statement, guess.confidence, _named(guess.notes, hits))
         for guess in thought.hypotheses
     ]
+    message = thought.assistant_message.strip()
     return {
         "engine": "llm",
-        "message": thought.assistant_message.strip(),
+        "message": message,
         "memory_ids": memory_ids,
+        "told": _told(message, profile),
         "guesses": [
             Hypothesis(statement, confidence, named)
             for statement, confidence, named in supported
@@ -303,6 +307,7 @@ def recite(question: str, found: Mapping[str, Any], profile: Mapping[str, Any]) 
         "engine": "extractive",
         "message": "\n".join(lines) or "Nothing that is stored answers this.",
         "memory_ids": list(dict.fromkeys(evidence)),
+        "told": [],
         "guesses": [Hypothesis(*one) for one in known],
         "follow_up": None,
         "given": bool(facts),
@@ -347,18 +352,31 @@ def _named(notes: Sequence[int], hits: Sequence[Mapping[str, Any]]) -> list[str]
     )
 
 
+def _told(message: str, profile: Mapping[str, Any]) -> list[str]:
+    """The memories behind the facts that a model's answer repeats: it names notes, but no facts."""
+    former = [fact for section in profile["sections"] for fact in section["former"]]
+    return [
+        memory_id
+        for fact in (*profile["static"], *profile["dynamic"], *former)
+        if fact["value"].casefold() in message.casefold()
+        for memory_id in fact["evidence_memory_ids"]
+    ]
+
+
 # --- end ------------------------------------------------------------------------------------------
 
 
 def finish(ctx: WriteContext, body: DialecticBody) -> None:
-    """Keep the turn, unless its client left before there was one, or the profile was deleted
-    meanwhile. One that ended beside it in the same session keeps its place.
+    """Keep the turn, unless its client left before there was one, or the profile or a memory that
+    it rests on was deleted meanwhile. One that ended beside it in the same session keeps its place.
     """
     if "dialogue" not in ctx.prepared or since_of(ctx, body.user_id) != ctx.prepared["since"]:
         return
     dialogue = msgspec.convert(ctx.prepared["dialogue"], DialogueRow)
     key = session_key(ctx, body.user_id, dialogue.session_id)
     row = ctx[DIALOGUES].get(*key) or DialogueRow(dialogue.session_id)
-    row.turns = [*row.turns, dialogue.turns[-1]][-DIALOGUE_TURNS_KEPT_MAX:]
-    row.hypotheses, row.updated_at = dialogue.hypotheses, ctx.now
-    ctx[DIALOGUES].put(key, row)
+    last = DialogueRow(dialogue.session_id, dialogue.turns[-1:], dialogue.hypotheses)
+    ended = readable_part(ctx, last)
+    row.turns = [*row.turns, *ended.turns][-DIALOGUE_TURNS_KEPT_MAX:]
+    row.hypotheses, row.updated_at = ended.hypotheses, ctx.now
+    keep_dialogue(ctx, key, row)

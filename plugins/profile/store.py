@@ -13,7 +13,8 @@ Invariants
   have none and say so by confidence 1 and an empty list;
 - of a key that holds one value at a time, the value observed last is shown; the others are former
   ones, and come back when it goes;
-- after a deletion only memories stored later count: `since` is the first ordinal that does.
+- after a deletion only memories stored later count: `since` is the first ordinal that does;
+- a turn of a dialogue may quote the memories it rests on, and goes with the first of them.
 
 Memories without a user_id make up the account's own profile, under user_id "". Texts that repeat
 memories (tag `recalled`) and chunks of documents say nothing about anybody.
@@ -24,13 +25,14 @@ memories (tag `recalled`) and chunks of documents say nothing about anybody.
     profile_pending  (memory id,)                  -> b""    to be read by the job
     profile_alarm    ()                            -> b""    whether the job is waiting
     dialogues        (user, digest of session id)  -> DialogueRow
+    dialogue_sources (memory id, user, session)    -> b""    whose turns rest on a memory
 
 `user` is the keyed digest of the user_id, 16 bytes; `fact` the same of its key and value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -113,6 +115,7 @@ class ProfileFactRow(msgspec.Struct):
 class Turn(msgspec.Struct):
     asked: str
     answered: str
+    memory_ids: list[str] = []
 
 
 class Hypothesis(msgspec.Struct):
@@ -150,7 +153,17 @@ PROFILE_ALARM: Table[bytes] = Table(
     "profile_alarm", key=(), row=bytes, doc="there while the job that reads them is waiting"
 )
 DIALOGUES: Table[DialogueRow] = Table(
-    "dialogues", key=("user", "session_hmac"), row=DialogueRow, doc="dialectic sessions"
+    "dialogues",
+    key=("user", "session_hmac"),
+    row=DialogueRow,
+    doc="dialectic sessions",
+    version=2,  # 2: what their turns rest on
+)
+DIALOGUE_SOURCES: Table[bytes] = Table(
+    "dialogue_sources",
+    key=("memory_id", "user", "session_hmac"),
+    row=bytes,
+    doc="the dialectic sessions with turns that rest on a memory",
 )
 TABLES: tuple[Table, ...] = (
     PROFILES,
@@ -159,6 +172,7 @@ TABLES: tuple[Table, ...] = (
     PROFILE_PENDING,
     PROFILE_ALARM,
     DIALOGUES,
+    DIALOGUE_SOURCES,
 )
 
 
@@ -419,6 +433,9 @@ def forget(
     """Remove, as a subscriber, what a memory that is gone was evidence for."""
     ctx[PROFILE_PENDING].delete(resource_id)
     withdraw(ctx, resource_id)
+    for _, *key in list(ctx[DIALOGUE_SOURCES].keys(resource_id)):
+        dialogue = ctx[DIALOGUES].row(*key)
+        keep_dialogue(ctx, tuple(key), _resting(dialogue, lambda one: one != resource_id))
 
 
 def withdraw(ctx: WriteContext, memory_id: str) -> None:
@@ -454,6 +471,8 @@ def delete_profile(ctx: WriteContext, user_id: str | None) -> bool:
         for one in fact.evidence:
             ctx[PROFILE_SOURCES].delete(one.memory_id, *key)
     ctx[PROFILE_FACTS].delete_prefix(user)
+    for key, dialogue in list(ctx[DIALOGUES].scan(user)):
+        keep_dialogue(ctx, key, DialogueRow(dialogue.session_id))
     ctx[DIALOGUES].delete_prefix(user)
     if user_id is not None and not ctx.index(MEMORY_FIELDS).of("user_id", user_id):
         ctx[PROFILES].delete(user)  # no memory of theirs could be read once more
@@ -462,6 +481,42 @@ def delete_profile(ctx: WriteContext, user_id: str | None) -> bool:
     following = 0 if last is None else int.from_bytes(last, "big") + 1
     ctx[PROFILES].put((user,), ProfileRow(user_id or "", since=following, known=False))
     return True
+
+
+# --- dialogues ------------------------------------------------------------------------------------
+
+
+def keep_dialogue(ctx: WriteContext, key: tuple[Any, ...], dialogue: DialogueRow) -> None:
+    """Store a session, and which memories its turns rest on."""
+    stored = ctx[DIALOGUES].get(*key)
+    before, now = set(), sources_of(dialogue)
+    if stored is not None:
+        before = sources_of(stored)
+    for memory_id in before - now:
+        ctx[DIALOGUE_SOURCES].delete(memory_id, *key)
+    for memory_id in now - before:
+        ctx[DIALOGUE_SOURCES].put((memory_id, *key), b"")
+    ctx[DIALOGUES].put(key, dialogue)
+
+
+def sources_of(dialogue: DialogueRow) -> set[str]:
+    return {memory_id for turn in dialogue.turns for memory_id in turn.memory_ids}
+
+
+def readable_part(ctx: ReadContext, dialogue: DialogueRow) -> DialogueRow:
+    """A session without what rests on memories that cannot be read any more."""
+    return _resting(dialogue, lambda memory_id: find_row(ctx, memory_id) is not None)
+
+
+def _resting(dialogue: DialogueRow, stands: Callable[[str], bool]) -> DialogueRow:
+    """The turns all of whose memories stand, and the hypotheses some of whose do, with these."""
+    turns = [turn for turn in dialogue.turns if all(map(stands, turn.memory_ids))]
+    guesses = [
+        Hypothesis(one.statement, one.confidence, left)
+        for one in dialogue.hypotheses
+        if (left := [memory_id for memory_id in one.memory_ids if stands(memory_id)])
+    ]
+    return DialogueRow(dialogue.session_id, turns, guesses, dialogue.updated_at)
 
 
 def erase(ctx: WriteContext) -> dict[str, int]:
@@ -486,7 +541,8 @@ def _profiles(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[s
 
 def _dialogues(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
     for key, dialogue in ctx[DIALOGUES].scan(after=after):
-        record = {**msgspec.to_builtins(dialogue), "updated_at": iso(dialogue.updated_at)}
+        shown = msgspec.to_builtins(readable_part(ctx, dialogue))
+        record = {**shown, "updated_at": iso(dialogue.updated_at)}
         yield "dialogue", record, key
 
 
@@ -496,4 +552,13 @@ def _sources(
     return (((word.memory_id, *key), b"") for word in fact.evidence)
 
 
-SOURCES_CHECK = Derived(PROFILE_SOURCES, PROFILE_FACTS, _sources)
+def _dialogue_sources(
+    ctx: ReadContext, key: tuple[Any, ...], dialogue: DialogueRow
+) -> Iterator[tuple[tuple[Any, ...], bytes]]:
+    return (((memory_id, *key), b"") for memory_id in sorted(sources_of(dialogue)))
+
+
+CHECKS = (
+    Derived(PROFILE_SOURCES, PROFILE_FACTS, _sources),
+    Derived(DIALOGUE_SOURCES, DIALOGUES, _dialogue_sources),
+)

@@ -58,6 +58,7 @@ OPEN_ROWS = {
     "profile_pending": "nothing but their keys: ids",
     "profile_alarm": "nothing",
     "profile_sources": "nothing but their keys: ids, kinds of facts and keyed digests",
+    "dialogue_sources": "nothing but their keys: ids and keyed digests",
     "memory_expiry": "nothing but their keys: times and ordinals",
     "memory_alarm": "a time",
     "memory_bytes": "numbers",

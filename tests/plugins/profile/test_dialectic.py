@@ -229,6 +229,75 @@ def test_evidence_that_is_gone_takes_its_hypotheses_along(service: OverHttp, me:
     assert talk(service, me, session_id="mine")["hypotheses"] == []
 
 
+def turns(service: OverHttp, who: str) -> list[dict[str, Any]]:
+    """What an export has of the sessions' turns."""
+    lines = service.get("/v1/account/export", who).text.splitlines()
+    records = [json.loads(line) for line in lines]
+    return [
+        turn
+        for record in records
+        if record["kind"] == "dialogue"
+        for turn in record["record"]["turns"]
+    ]
+
+
+def deletes(service: OverHttp, who: str, memory_id: str) -> None:
+    headers = {"Authorization": f"Bearer {who}"}
+    assert service.http.delete(f"/v1/memories/{memory_id}", headers=headers).is_success
+
+
+def test_a_turn_goes_with_a_memory_that_it_quotes(
+    service: OverHttp, me: str, endpoint: Upstream
+) -> None:
+    (home,) = talk(service, me, session_id="mine")["hypotheses"][0]["evidence_memory_ids"]
+    talk(service, me, "When does the choir meet?", session_id="mine")
+    assert [turn["asked"] for turn in turns(service, me)] == [ASK, "When does the choir meet?"]
+    deletes(service, me, home)
+    (left,) = turns(service, me)
+    assert left["asked"] == "When does the choir meet?"
+    endpoint.requests.clear()
+    endpoint.will(thinks(None))
+    talk(service, me, session_id="mine")
+    assert endpoint.requests and all("Lisbon" not in str(asked) for asked in endpoint.requests)
+
+
+def test_a_turn_of_a_model_goes_with_the_memories_behind_the_facts_it_repeats(
+    service: OverHttp, me: str, endpoint: Upstream
+) -> None:
+    (home,) = service.get("/v1/profile?user_id=ada", me).json()["static"][0]["evidence_memory_ids"]
+    endpoint.will(thinks("She lives in LISBON, I think."))
+    assert talk(service, me)["evidence_memory_ids"] == []
+    assert len(turns(service, me)) == 1
+    deletes(service, me, home)
+    assert turns(service, me) == []
+
+
+def test_a_turn_that_ends_after_its_memory_was_deleted_is_not_kept(
+    service: OverHttp, me: str, endpoint: Upstream
+) -> None:
+    (home,) = talk(service, me)["hypotheses"][0]["evidence_memory_ids"]
+    endpoint.requests.clear()
+    endpoint.go_on.clear()
+    endpoint.will(waits)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(talk, service, me, session_id="mine")
+        service.until(lambda: endpoint.requests)
+        deletes(service, me, home)
+        endpoint.go_on.set()
+        assert home in running.result()["evidence_memory_ids"]
+    assert turns(service, me) == []
+
+
+def test_a_deleted_profile_leaves_nothing_that_its_memories_could_find(
+    service: OverHttp, me: str
+) -> None:
+    (home,) = talk(service, me, session_id="mine")["hypotheses"][0]["evidence_memory_ids"]
+    headers = {"Authorization": f"Bearer {me}"}
+    assert service.http.delete("/v1/profile?user_id=ada", headers=headers).is_success
+    deletes(service, me, home)
+    assert turns(service, me) == []
+
+
 @pytest.mark.parametrize("name", ["user_message", "message", "question"])
 def test_the_message_has_three_names(service: OverHttp, me: str, name: str) -> None:
     assert (

@@ -33,7 +33,7 @@ from plugins.memories.rows import (
     PROCESSING,
     VersionRow,
 )
-from plugins.profile.store import PROFILE_SOURCES
+from plugins.profile.store import DIALOGUE_SOURCES, PROFILE_SOURCES
 from plugins.webhooks.store import DELIVERY_FIELDS, DELIVERY_IDS, SUBSCRIPTIONS, WEBHOOK_IDS
 from runtime.api import jobs, metering, tenants
 from runtime.api.checks import Account, Finding
@@ -312,6 +312,10 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "evidence for nothing": (
         "profile_sources",
         lambda ctx: ctx[PROFILE_SOURCES].put(("mem_x", b"u" * 16, "city", b"v" * 16), b""),
+    ),
+    "a turn that rests on nothing": (
+        "dialogue_sources",
+        lambda ctx: ctx[DIALOGUE_SOURCES].put(("mem_x", b"u" * 16, b"s" * 16), b""),
     ),
     "words of nothing": (
         "memory_words",
