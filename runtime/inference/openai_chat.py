@@ -187,11 +187,13 @@ class OpenAiLanguageModel:
     async def _sent_events(self, request: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
         with self._passage():
             async with self._response(request, 0) as response:
+                response.stream = sent = _Sent(response.stream)
                 with _classified():
                     events: openai.AsyncStream[Any] = openai.AsyncStream(
                         cast_to=object, response=response, client=self._client
                     )
                     async for event in events:
+                        sent.unread = 0
                         yield event
 
     @contextlib.contextmanager
@@ -257,6 +259,27 @@ class OpenAiLanguageModel:
             yield response
         finally:
             await response.aclose()
+
+
+class _Sent(httpx2.AsyncByteStream):
+    """The bytes of a stream, `unread` of which have come since its last event. Raises
+    CompletionFailed where they are more than any answer has: the client would keep all of a line
+    that does not end.
+    """
+
+    def __init__(self, stream: Any):
+        self._stream = stream
+        self.unread = 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            self.unread += len(chunk)
+            if self.unread > limits.COMPLETION_BYTES_MAX:
+                raise CompletionFailed("its stream has an event larger than any answer should be")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 # --- reading answers ------------------------------------------------------------------------------

@@ -253,6 +253,16 @@ def breaks_off(after: int, end: str = "drop") -> Act:
     return act
 
 
+def pours(exchange: Exchange) -> None:
+    """A word, then 13 megabytes of an event that does not end, then nothing more."""
+    exchange.begin_stream()
+    exchange.event(chunk({"role": "assistant", "content": "word "}))
+    exchange.raw("data: ")
+    for _ in range(200):
+        exchange.raw("a" * 65_536)
+    exchange.drop()
+
+
 def streams_on(pause_seconds: float = 0.01) -> Act:
     """Words without end, until the client leaves."""
 

@@ -20,6 +20,7 @@ from tests.support.upstream import (
     Upstream,
     breaks_off,
     hangs_up,
+    pours,
     refuses,
     says,
     sends,
@@ -278,6 +279,26 @@ def test_a_stream_that_breaks_off_is_never_taken_for_whole(endpoint: Upstream, e
         "word1 ",
     ]
     assert isinstance(failed.answer, UpstreamTimeout if end == "silence" else UpstreamFailed)
+
+
+def test_an_event_of_a_stream_has_a_size(
+    endpoint: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "COMPLETION_BYTES_MAX", 1_000_000)
+    endpoint.will(pours)
+    events: list[Any] = []
+    assert "larger" in str(failure(endpoint, lambda model: collected(model, events)))
+    assert [event["choices"][0]["delta"]["content"] for event in events] == ["word "]
+
+
+def test_a_stream_may_be_larger_than_each_of_its_events(
+    endpoint: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "COMPLETION_BYTES_MAX", 20_000)
+    endpoint.will(says("word " * 1_000))
+    events: list[Any] = []
+    ask(endpoint, lambda model: collected(model, events))
+    assert len(json.dumps(events)) > 20_000
 
 
 def test_closing_a_stream_ends_the_call(endpoint: Upstream) -> None:
