@@ -19,6 +19,8 @@ Promises
 - 200 goes out once the endpoint's first event is there. What fails before is an error of its own
   status; what fails later is a frame `{"error": …}` and then `[DONE]`, never a made-up stop.
 - All chunks of a stream carry one id, one created and one model, and the first delta has a role.
+- A turn that is to be stored, and that the account has no room for, is refused before the model is
+  asked.
 - With `store_conversation` the user's last message and the answer become memories of source_type
   `chat`. The answer may repeat what was put in: its metadata lists the memories under
   `recalled_ids`, and it has the tag `recalled`, so that no extraction takes it for something new.

@@ -16,7 +16,7 @@ from plugins.chat import bounds
 from plugins.chat.bounds import OUR_MODEL
 from plugins.chat.settings import ChatSettings
 from plugins.collections import CollectionId, require_collection
-from plugins.memories import CONTENT_CHARS_MAX, ScopeName
+from plugins.memories import CONTENT_CHARS_MAX, ScopeName, Storing
 from plugins.search import QUERY_CHARS_MAX
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Body, Call, Flow, Idempotency, Reply, View
@@ -182,8 +182,8 @@ class ChatReply(View):
 
 
 def load(ctx: ReadContext, body: ChatBody) -> dict[str, int]:
-    """Refuse what the caller may not do before anything is asked: storing is a write, a collection
-    must be there, and not every request is passed on. -> what the request lacks.
+    """Refuse what the caller may not do before anything is asked: storing is a write and takes
+    room, a collection must be there, and not every request is passed on. -> what the request lacks.
     """
     llm = ctx.settings.llm
     configured = None if llm.base_url is None else llm.model or OUR_MODEL
@@ -193,6 +193,9 @@ def load(ctx: ReadContext, body: ChatBody) -> dict[str, int]:
         raise PermissionDenied("store_conversation needs an API key with the scope 'write'.")
     if body.collection_id is not None:
         require_collection(ctx, body.collection_id)
+    if body.store_conversation:  # else the answer would be paid for, and lost with the refusal
+        said = [body.last_said[:CONTENT_CHARS_MAX]] if body.last_said else []
+        Storing.check_contents(ctx, [*said, ""])
     return bounds.ceiling(request, chat)
 
 

@@ -86,15 +86,27 @@ def check_drafts(ctx: ReadContext, drafts: Sequence[Draft], stored: int) -> None
     """Raise PermissionDenied where the tier has no room for these memories. stored: how many of
     this transaction their collections do not count yet.
     """
+    _check_number(ctx, stored + len(drafts))
+    if records_limit(ctx.settings, ctx.principal.tier, TEXT_BYTES_KEPT) is not None:
+        said = ([draft.content, *map(draft.fields.get, _SAID[1:])] for draft in drafts)
+        check_bytes(ctx, sum(len(_encode(each)) for each in said))
+
+
+def check_contents(ctx: ReadContext, contents: Sequence[str]) -> None:
+    """Raise PermissionDenied where the tier has certainly no room for memories of these contents,
+    for whoever is to know it before there are drafts of them.
+    """
+    _check_number(ctx, len(contents))
+    check_bytes(ctx, sum(len(content.encode()) for content in contents))
+
+
+def _check_number(ctx: ReadContext, more: int) -> None:
     # Counted only where the last ordinal does not show already that there is room.
-    tier, more = ctx.principal.tier, stored + len(drafts)
+    tier = ctx.principal.tier
     limit = records_limit(ctx.settings, tier, MEMORIES_KEPT)
     last = next(iter(ctx[MEMORIES].keys(reverse=True, limit=1)), None)
     if limit is not None and (last is None or last[0] + 1 + more > limit):
         check_room(ctx.settings, tier, MEMORIES_KEPT, member_totals(ctx)[0], more)
-    if records_limit(ctx.settings, tier, TEXT_BYTES_KEPT) is not None:
-        said = ([draft.content, *map(draft.fields.get, _SAID[1:])] for draft in drafts)
-        check_bytes(ctx, sum(len(_encode(each)) for each in said))
 
 
 def check_version(ctx: ReadContext, row: MemoryRow) -> None:

@@ -248,6 +248,8 @@ def versions(
 class Storing:
     """New memories of one transaction, one by one; `finish` enters words and counts of all."""
 
+    check_contents = staticmethod(room.check_contents)  # before there is anything to store
+
     def __init__(self, ctx: WriteContext, reason: str | None = None):
         self._ctx, self._reason = ctx, reason
         self._rows: list[MemoryRow] = []
@@ -280,9 +282,7 @@ class Storing:
 def store_memories(
     ctx: WriteContext, drafts: Sequence[Draft], *, reason: str | None = None
 ) -> Stored:
-    """Store new memories, in order, as Storing does. Raises PermissionDenied, before anything is
-    stored, where the tier has no room for them.
-    """
+    """Store new memories in order, as Storing does, or none: PermissionDenied for want of room."""
     storing = Storing(ctx, reason)
     storing.check_room(drafts)
     for draft in drafts:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.document_harness import DocumentHarness
 from tests.support.in_process import InProcess, in_process
+from tests.support.upstream import upstream
 
 
 def refused(answer: Any) -> str:
@@ -50,6 +51,30 @@ def test_memories_have_the_room_of_the_tier(tmp_path: Path) -> None:
         assert service.request("DELETE", path, who=ada).status_code in (200, 204)
         assert raw(service, "The fourth.", ada).status_code == 201
         assert raw(service, "Of somebody else.", bob).status_code == 201
+
+
+@pytest.mark.parametrize("room", [{"memories": 2}, {"text_bytes": 320}])
+def test_a_conversation_without_room_is_refused_before_the_model_is_asked(
+    tmp_path: Path, room: dict[str, int]
+) -> None:
+    settings = {f"tiers__enterprise_{name}": limit for name, limit in room.items()}
+    with upstream() as model, in_process(tmp_path, llm__base_url=model.url, **settings) as service:
+        ada = service.register("ada@example.com")
+        asked = {"messages": [{"role": "user", "content": "Who keeps the key?" * 10}]}
+
+        def chat(**more: Any) -> Any:
+            return service.request("POST", "/v1/chat/completions", {**asked, **more}, who=ada)
+
+        assert raw(service, "Ben keeps it." * 10, ada).status_code == 201
+        refused(chat(store_conversation=True))
+        refused(chat(store_conversation=True, stream=True))
+        assert model.requests == []
+        used = service.request("GET", "/v1/usage", who=ada).json()["credits"]["used"]
+        assert used == 1, "an answer that nobody was given costs nothing"
+        assert chat().status_code == 200
+        asked["messages"][0]["content"] = "Who?"
+        if "text_bytes" in room:
+            assert chat(store_conversation=True).status_code == 200
 
 
 def test_an_import_has_the_room_of_the_tier(tmp_path: Path) -> None:
