@@ -36,6 +36,7 @@ OURS = frozenset(
     ("collection_id", "user", "session_id", "memory_limit", "features", "store_conversation")
 )
 CREDITS_MIN = 10
+CREDITS_PER_MEMORY = 1  # that is stored with others
 LEADING_ROLES = ("system", "developer")
 CORRECTIONS_MAX, CORRECTIONS_READ_MAX = 5, 20
 CORRECTIONS_QUERY_CHARS_MAX = 2_048  # it stands in an address, which is shorter than a body
@@ -125,6 +126,11 @@ class ChatBody(Body):
         return self.stream_options.get("include_usage") is True
 
     @property
+    def memories_kept(self) -> int:
+        """As how many memories the turn is stored, at most."""
+        return 1 + bool(self.last_said) if self.store_conversation else 0
+
+    @property
     def last_said(self) -> str:
         """The text of the user's last message, "" when there is none."""
         said = next(
@@ -200,8 +206,10 @@ def load(ctx: ReadContext, body: ChatBody) -> dict[str, int]:
 
 
 def reserved(body: ChatBody, settings: Settings) -> int:
-    """The credits that an answer may cost."""
-    return bounds.reserved(body.passed_on, body.measured, CREDITS_MIN, ChatSettings.of(settings))
+    """The credits that an answer, and what is kept of it, may cost."""
+    chat = ChatSettings.of(settings)
+    answer = bounds.reserved(body.passed_on, body.measured, CREDITS_MIN, chat)
+    return answer + CREDITS_PER_MEMORY * body.memories_kept
 
 
 def finish(ctx: WriteContext, body: ChatBody) -> None:

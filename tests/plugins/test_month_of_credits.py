@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.support.document_harness import DocumentHarness
 from tests.support.in_process import InProcess, in_process
+from tests.support.upstream import upstream
 
 TURNS = [
     {"role": "user", "content": f"My {thing} is called {name}."}
@@ -86,3 +87,29 @@ def test_documents_that_are_read_at_once_share_what_is_left(tmp_path: Path) -> N
         ended = [ada("GET", url)["status"] for url in urls]
         assert "failed" in ended
         assert used(service, ada.token) <= 20
+
+
+def test_a_chat_that_is_stored_needs_the_credits_for_that_as_well(tmp_path: Path) -> None:
+    with (
+        upstream() as model,
+        in_process(
+            tmp_path,
+            llm__base_url=model.url,
+            chat__max_tokens_max=100,
+            limits__credits_per_month=23,
+        ) as service,
+    ):
+        ada = service.register("ada@example.com")
+        asked = {"messages": [{"role": "user", "content": "Hello?"}], "store_conversation": True}
+
+        def chat(**more: Any) -> Any:
+            return service.request("POST", "/v1/chat/completions", {**asked, **more}, who=ada)
+
+        assert chat().status_code == 200
+        assert (used(service, ada), kept(service, ada)) == (12, 2)
+        refused = chat()
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "quota_exceeded")
+        assert "needs 12 of the 23 credits" in refused.json()["error"]["message"]
+        assert len(model.requests) == 1
+        assert chat(store_conversation=False).status_code == 200
+        assert (used(service, ada), kept(service, ada)) == (22, 2)
