@@ -125,7 +125,7 @@ class DeliveryRow(msgspec.Struct, frozen=True, omit_defaults=True):
     webhook   its ordinal
     tries     attempts since it was last pending; `made` counts all attempts ever
     next_at   when the next attempt is due, while there is one
-    is_gone   its resource was deleted: the body goes when the delivery ends
+    is_gone   its resource was deleted: the body and the answers go when the delivery ends
     """
 
     id: str
@@ -349,7 +349,7 @@ def finish(ctx: WriteContext, row: DeliveryRow, status: str) -> DeliveryRow:
     after = msgspec.structs.replace(row, status=status, next_at=None, finished_at=ctx.now)
     put_delivery(ctx, after, row)
     if row.is_gone:
-        ctx[BODIES].delete(row.ordinal)
+        _forget_contents(ctx, row.ordinal)
     _sweep(ctx)
     return after
 
@@ -381,7 +381,14 @@ def forget_resource(ctx: WriteContext, resource_id: str) -> None:
         if row.status in UNDER_WAY:
             ctx[DELIVERIES].put((ordinal,), msgspec.structs.replace(row, is_gone=True))
         else:
-            ctx[BODIES].delete(ordinal)
+            _forget_contents(ctx, ordinal)
+
+
+def _forget_contents(ctx: WriteContext, ordinal: int) -> None:
+    """Forget what a delivery sent, and what was answered, which may repeat it."""
+    ctx[BODIES].delete(ordinal)
+    for key, attempt in list(ctx[ATTEMPTS].scan(ordinal)):
+        ctx[ATTEMPTS].put(key, msgspec.structs.replace(attempt, response_body=b""))
 
 
 def remove_delivery(ctx: WriteContext, row: DeliveryRow) -> None:

@@ -289,6 +289,33 @@ def test_deleting_a_memory_erases_what_was_told_of_it(at: ShardHarness) -> None:
             )
 
 
+@pytest.mark.parametrize("hangs", [False, True])
+def test_what_a_receiver_answered_goes_with_the_memory_it_may_repeat(
+    at: ShardHarness, hangs: bool
+) -> None:
+    with receiver(500, hangs=hangs, body=b"You sent: the canary sings") as there:
+        me = at.register()
+        webhook = hook(at, me, there, "memory.created")
+        memory = at("memories.create", {"content": "the canary sings"}, who=me).body
+        if hangs:
+            until(at, lambda: there.received)
+        else:
+            at.settle()
+            assert sorted(stored(at, me, "canary")) == ["delivery_attempts"] * 2 + [
+                "delivery_bodies"
+            ]
+        at("memories.delete", who=me, id=memory["id"])
+        there.let_go.set()
+        at.settle()
+        assert stored(at, me, "canary") == []
+        (row,) = deliveries(at, me, webhook)
+        tried = detail(at, me, webhook, row)["attempts"]
+        assert [(one["status_code"], one["response_body"]) for one in tried] == [
+            (500, ""),
+            (200, ""),
+        ]
+
+
 def test_what_still_has_to_be_delivered_is_erased_when_it_is(at: ShardHarness) -> None:
     with receiver(hangs=True) as there:
         me = at.register()
