@@ -17,7 +17,9 @@ from plugins.graph import (
     get_entities,
     named,
 )
-from plugins.ingestion.facts import ALL, ANY, PREDICATES, RELATIVES, Fact
+from plugins.ingestion.countries import is_country
+from plugins.ingestion.facts import ALL, ANY, ONE_OF, PREDICATES, RELATIVES, VALUE, Fact
+from plugins.ingestion.spelling import in_one_spelling
 from plugins.ingestion.statements import Target
 from plugins.memories import find_row, find_rows_at
 from runtime.api.context import ReadContext
@@ -59,6 +61,7 @@ class Verdict:
     later   a claim that cannot hold beside it, and began after it: it is the older one
     ends    claims that it says hold no more
     returns it held before, if for somebody else, and ended; now it begins again
+    beside  it may hold together with what it else would replace
     """
 
     kind: str
@@ -67,12 +70,13 @@ class Verdict:
     later: RelationshipRow | None = None
     ends: list[RelationshipRow] = field(default_factory=list)
     returns: bool = False
+    beside: bool = False
 
 
 def claim_type(fact: Fact) -> str:
     """The predicate, and for favourites of a kind that kind with it."""
     if fact.predicate == "favorite" and fact.detail:
-        return "_".join(["favorite", *fact.detail.casefold().split()])[:64]
+        return "_".join(["favorite", *in_one_spelling(fact.detail).split()])[:64]
     return fact.predicate
 
 
@@ -92,12 +96,16 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
     standing = [row for row in claims if _is_of_scope(ctx, row, target)]
     at = event_time(fact, target)
     same = _about(ctx, standing, fact)
+    if fact.by is not None:
+        verdict.rivals = _replaced(ctx, subject, fact, target)
+        return verdict
     if fact.polarity != "holds":
         verdict.ends = [row for row in same if row.valid_to is None]
         if not verdict.ends and fact.polarity == "ended":
             verdict.ends = _meant(ctx, standing, fact)
             if not verdict.ends and fact.also:
                 verdict.ends = _elsewhere(ctx, subject, fact, target)
+        verdict.ends += _told_with(ctx, subject, verdict.ends)
         verdict.known = same[0] if same and not verdict.ends else None
         return verdict
     over = _about(ctx, [row for row in claims if row.valid_to is not None], fact)
@@ -110,9 +118,12 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
     if fact.beside:
         return verdict
     others = [row for row in standing if row not in same]
+    if kind == "lives_in" and not fact.instead and fact.valid_from is None:
+        others = [row for row in others if not _may_be_within(ctx, row, fact)]
+        verdict.beside = len(others) < len(standing) - len(same)
     if not is_functional(kind):
         held = [row for row in others if row.valid_to is None]
-        replaces = fact.instead and kind not in OUTLASTING | BESIDE
+        replaces = fact.detail == VALUE or (fact.instead and kind not in OUTLASTING | BESIDE)
         others = held if replaces and len(held) == 1 else []
         if kind == "is":
             others += _excluded(ctx, held, fact)
@@ -227,7 +238,74 @@ def _elsewhere(
         found = [row for row in claims if analyze(row.type.replace("_", " ")) == done]
         return found if len(found) == 1 else []
     same = _about(ctx, claims, fact)
-    return same if len(same) == 1 else _meant(ctx, claims, fact)
+    found = same if len(same) == 1 else _meant(ctx, claims, fact)
+    if not found and fact.predicate == "has_pet" and ANY in fact.also:
+        found = _told_as(ctx, claims, fact)
+    return found
+
+
+def _told_as(ctx: ReadContext, claims: list[RelationshipRow], fact: Fact) -> list[RelationshipRow]:
+    """The one animal that was told of by this word: "the dog" is Rex of "I have a dog called
+    Rex".
+    """
+    wanted = set(analyze(fact.object))
+    found = [
+        row
+        for row in claims
+        if row.type == fact.predicate
+        and any(wanted <= set(analyze(told.content)) for told in find_rows_at(ctx, row.sources))
+    ]
+    return found if len(found) == 1 else []
+
+
+def _replaced(
+    ctx: ReadContext, subject: EntityRow, fact: Fact, target: Target
+) -> list[RelationshipRow]:
+    """The standing claims about the one thing that gave way to another one: those of the subject
+    itself, and what things are that it has one of, as "our database is Postgres 14".
+    """
+    wanted, now = set(analyze(fact.object)), set(analyze(fact.by or ""))
+    owned = [name for noun in ONE_OF for name in (f"{subject.name}'s {noun}", noun)]
+    things = [row for name in owned if (row := _thing(ctx, name, None)) is not None]
+    open_ones = [
+        row
+        for one in (subject, *things)
+        for row in claims_of(ctx, one.ordinal, "is" if one in things else None)
+        if row.valid_to is None
+        and (one in things or row.type not in OUTLASTING)
+        and not row.type.startswith("favorite")
+        and (fact.valid_to is None or fact.valid_to > began(ctx, row) - TOLD_LATE_MS)
+        and _is_of_scope(ctx, row, target)
+    ]
+    named = get_entities(ctx, [row.target for row in open_ones])
+    found = [
+        row
+        for row, thing in zip(open_ones, named, strict=True)
+        if wanted and thing is not None and wanted <= (words := set(analyze(thing.name)))
+        and not words <= now
+    ]  # fmt: skip
+    return found if len({row.target for row in found}) == 1 else []
+
+
+def _told_with(
+    ctx: ReadContext, subject: EntityRow, ended: list[RelationshipRow]
+) -> list[RelationshipRow]:
+    """As what and in which town somebody works, where all that says so also says that they work
+    where they do no more: "I work at Siemens as a nurse".
+    """
+    sources = {source for row in ended if row.type == "works_at" for source in row.sources}
+    return [
+        row
+        for kind in ("works_as", "works_in")
+        for row in (claims_of(ctx, subject.ordinal, kind) if sources else ())
+        if row.valid_to is None and not row.asked_for and sources.issuperset(row.sources)
+    ]
+
+
+def _may_be_within(ctx: ReadContext, row: RelationshipRow, fact: Fact) -> bool:
+    """Whether one place may lie in the other: a country and what is none."""
+    (place,) = get_entities(ctx, [row.target])
+    return place is not None and is_country(place.name) != is_country(fact.object)
 
 
 def _is_of_scope(ctx: ReadContext, row: RelationshipRow, target: Target) -> bool:

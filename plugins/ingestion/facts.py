@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from plugins.ingestion.small_words import SMALL_WORDS
+from storage.text import word_set
 
 Polarity = Literal["holds", "ended", "denied"]
 
@@ -47,6 +48,13 @@ RELATIVES = frozenset(
 )
 
 ANY, ALL = "any", "all"
+VALUE = "value"  # the detail of what the one thing is that a noun of ONE_OF names
+# Of each of these somebody or something has one at a time, and one says what it is: "my editor is
+# Vim".
+ONE_OF = word_set(
+    """password passcode passphrase pin port version url address hostname domain email region
+    timezone plan tier editor ide shell browser database db framework phone laptop car bike stack"""
+)
 _WORD = re.compile(r"[^\W_]+")
 _STEM_CHARS = 4
 
@@ -74,13 +82,14 @@ class Fact:
     text       the memory to be
     source     index of the message; start, end: code points in it, end exclusive
     detail     what kind of object, where that adds something ("dog" of has_pet, "colour" of
-               favorite)
+               favorite, VALUE of is)
     instead    whether it is told as what is so now, in the place of something else
     beside     whether it is told as one thing more, or as what is so at times: it replaces nothing
     relates    whether its object is something that could be met again, a thing of the graph
     also       of what is ended, the predicates it may have been said under; "*" for any of a
                thing; ANY where it is whatever one thing the predicate has, or with "*" where
                nothing may be known of the thing; ALL where it is all that passes of its subject
+    by         of what is ended, what is there in its place
     """
 
     subject: str
@@ -102,6 +111,7 @@ class Fact:
     relates: bool = True
     instead: bool = False
     beside: bool = False
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

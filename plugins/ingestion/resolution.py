@@ -54,7 +54,7 @@ from plugins.ingestion.classification import (
     subject_of,
 )
 from plugins.ingestion.duplicates import DATED
-from plugins.ingestion.facts import ALL, ANY, PREDICATES, Fact, Said
+from plugins.ingestion.facts import ALL, ANY, PREDICATES, RELATIVES, Fact, Said
 from plugins.ingestion.statements import ResolutionOutcome, Statement, Target
 from plugins.ingestion.store import (
     FACT,
@@ -343,7 +343,9 @@ def _apply(
     if verdict.known is not None:
         relationship = support_claim(ctx, verdict.known, memory)
     elif fact.polarity == "holds" or (
-        fact.polarity == "ended" and not verdict.ends and not {ANY, ALL} & set(fact.also)
+        fact.polarity == "ended"
+        and not (verdict.ends or verdict.rivals)
+        and not {ANY, ALL} & set(fact.also)
     ):
         relationship = _claim(one, fact, verdict, memory)
     if verdict.later is not None:
@@ -401,7 +403,7 @@ def _claim(
         valid_from,
         valid_to,
         confidence=fact.confidence,
-        functional=is_functional(verdict.kind) and not fact.beside,
+        functional=is_functional(verdict.kind) and not (fact.beside or verdict.beside),
     )
     row, _ = assert_claim(ctx, claim, memory)
     one.outcome.relationships.add(row.id)
@@ -448,7 +450,7 @@ def _still_says(ctx: WriteContext, memory: MemoryRow) -> bool:
     if not facts:
         return True
     for fact in facts:
-        if fact.polarity != "holds":
+        if fact.polarity != "holds" or _is_in_passing(fact, facts):
             continue
         row = merging.claim_of(ctx, fact)
         if row is None:
@@ -456,6 +458,20 @@ def _still_says(ctx: WriteContext, memory: MemoryRow) -> bool:
         if row.valid_to is None and row.invalidated_at is None:
             return True
     return memory.source_type == TURN and merging.words_beside(memory, facts) > UNCLAIMED_WORDS_MAX
+
+
+def _is_in_passing(fact: FactRow, facts: Sequence[FactRow]) -> bool:
+    """Whether a claim only says who another one is about: that "my sister Ana" is Ana, where she
+    "lives in Porto".
+    """
+    around = fact.evidence
+    return fact.predicate in RELATIVES and any(
+        other.subject == fact.object
+        and other.evidence.source == around.source
+        and around.start <= other.evidence.start
+        and other.evidence.end <= around.end
+        for other in facts
+    )
 
 
 def _report(one: Settlement, memory: MemoryRow, superseded: Superseded) -> None:

@@ -6,6 +6,8 @@
     people.py      who is meant, by a name, a relation or a pronoun
     predicates.py  what verbs say under the names of facts.PREDICATES, and which end what
     endings.py     which things are over, or are at another time from now on
+    parting.py     who is no longer with whom, or no longer has their work
+    replacing.py   what took the place of what
     claims.py      clauses as facts
 
 A clause is read where it is stated: no question, command, wish, condition, dream or quotation. What

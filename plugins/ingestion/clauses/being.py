@@ -29,7 +29,7 @@ from plugins.ingestion.clauses.predicates import (
     is_work,
 )
 from plugins.ingestion.clauses.tree import ASIDES, Tree
-from plugins.ingestion.facts import Polarity
+from plugins.ingestion.facts import ONE_OF, VALUE, Polarity
 from storage.text import word_set
 
 _ORDINAL = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
@@ -154,6 +154,8 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             yield Claim("works_as", head, thing_of(tree, head, frozenset({"nmod"})), polarity)
             yield from workplace(tree, head, polarity)
             yield from work_town(tree, head, polarity)
+        elif not is_person and about in ONE_OF:
+            yield Claim("is", head, thing, polarity, VALUE)
         elif not is_person and token.tag == "PROPN" and tree.kind(head) == "place":
             yield Claim(WHERE, head, thing, polarity)
         else:

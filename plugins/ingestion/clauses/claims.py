@@ -10,6 +10,7 @@ from plugins.ingestion.clauses.being import being, name_of, owned
 from plugins.ingestion.clauses.clauses import Clause, clauses
 from plugins.ingestion.clauses.doing import doing
 from plugins.ingestion.clauses.endings import ended_things
+from plugins.ingestion.clauses.parting import parted
 from plugins.ingestion.clauses.people import Subject, Talk, note_people, subject_of
 from plugins.ingestion.clauses.phrases import NOMINAL, Claim
 from plugins.ingestion.clauses.predicates import WHEN
@@ -58,8 +59,7 @@ def read_facts(
             related += _related(tree, place, owner, relation, name, source)
         for clause in clauses(tree):
             subject = subject_of(tree, clause, speaker, talk)
-            if subject is not None:
-                found += _facts(tree, clause, subject, speaker, source, talk)
+            found += _facts(tree, clause, subject, speaker, source, talk)
         over = {_claimed(fact) for fact in found if fact.polarity == "ended"}
         yield [*(fact for fact in related if _claimed(fact) not in over), *found]
 
@@ -80,7 +80,7 @@ def _related(
 
 
 def _facts(
-    tree: Tree, clause: Clause, subject: Subject, speaker: str, source: int, talk: Talk
+    tree: Tree, clause: Clause, subject: Subject | None, speaker: str, source: int, talk: Talk
 ) -> Iterator[Fact]:
     phrase = tree.phrase(clause.head, _BESIDE)
     if clause.subject is not None:
@@ -117,6 +117,7 @@ def _facts(
         if claim.predicate == "plans" and not clause.planned:
             at = resolve(told, talk.at, ENGLISH.code, ahead=True)
         dated = claim.changes or since or clause.begins or claim.predicate in _DATED
+        is_instead = clause.instead or (claim.changes and claim.predicate == "lives_in")
         yield Fact(
             about.name, claim.predicate[:PREDICATE_CHARS_MAX].rstrip("_"), thing,
             _clause_text(tree, clause, about, start, end), source, start, end, polarity,
@@ -124,8 +125,8 @@ def _facts(
             valid_to=at if polarity == "ended" else None,
             subject_type=about.kind, relative=about.relative, owner=about.owner,
             detail=claim.detail, confidence=round(certainty, 3), also=claim.also,
-            relates=relates(tree, claim), instead=holds and clause.instead,
-            beside=is_one_more or (bool(at_times) and not claim.changes),
+            relates=relates(tree, claim), instead=holds and is_instead,
+            beside=is_one_more or (bool(at_times) and not claim.changes), by=claim.by,
         )  # fmt: skip
 
 
@@ -140,13 +141,22 @@ def _clause_text(tree: Tree, clause: Clause, subject: Subject, start: int, end: 
 
 
 def _claims(
-    tree: Tree, clause: Clause, subject: Subject, speaker: str, talk: Talk
+    tree: Tree, clause: Clause, subject: Subject | None, speaker: str, talk: Talk
 ) -> Iterator[tuple[Subject, Claim]]:
+    """What a clause says, of whatever it is about; without a subject that is known, what it says is
+    over.
+    """
     yield from ended_things(tree, clause, speaker, talk)
+    yield from parted(tree, clause, subject, speaker)
+    if subject is None:
+        return
     if clause.is_copular:
+        theirs = list(owned(tree, clause, speaker, talk))
+        is_kin = any(claim.place == clause.subject for _, claim in theirs)
         for claim in being(tree, clause, subject):
-            yield subject, claim
-        yield from owned(tree, clause, speaker, talk)
+            if claim.predicate != "is" or not is_kin:  # "Lars is my boyfriend" is one claim
+                yield subject, claim
+        yield from theirs
         return
     name = tree.first(clause.verb, "xcomp", "obj")
     if clause.passive and tree.tokens[clause.verb].lemma in ("call", "name") and name is not None:

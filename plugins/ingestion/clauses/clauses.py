@@ -188,9 +188,16 @@ def _is_copular(tree: Tree, head: int) -> bool:
 def _is_stated(tree: Tree, head: int) -> bool:
     """Whether nothing takes it back: a condition, a guess, a wish, a command."""
     token = tree.tokens[head]
-    if token.lemma in SUPPOSING and tree.first(head, "ccomp", "xcomp") is not None:
+    is_sent_off = sends_off(tree, head)
+    if (
+        token.lemma in SUPPOSING
+        and tree.first(head, "ccomp", "xcomp") is not None
+        and not is_sent_off
+    ):
         return False
-    if token.lemma in ("let", "imagine", "suppose") or tree.has(head, "Mood=Imp"):
+    if token.lemma in ("let", "imagine", "suppose") and not is_sent_off:
+        return False
+    if tree.has(head, "Mood=Imp"):
         return False
     if any(tree.tokens[each].lemma in UNSURE for each in tree.of(head, "aux")):
         return False
@@ -222,6 +229,16 @@ def _is_stated(tree: Tree, head: int) -> bool:
             and (token.relation == "parataxis" or outer.head < 0 or _is_stated(tree, token.head))
         )
     return True
+
+
+def sends_off(tree: Tree, verb: int) -> bool:
+    """Whether somebody was "let go" or "made redundant": they "let me go"."""
+    then = tree.first(verb, "xcomp", "ccomp")
+    told = (tree.tokens[verb].lemma, None if then is None else tree.tokens[then].lemma)
+    if told not in (("let", "go"), ("make", "redundant")) or tree.first(verb, *SUBJECT) is None:
+        return False
+    whom = [tree.word(each).casefold() for each in tree.of(verb, "obj")]
+    return tree.has(verb, "Tense=Past") and (whom == ["me"] or bool(tree.of(verb, "aux:pass")))
 
 
 def _is_apart(tree: Tree, head: int) -> bool:

@@ -35,6 +35,7 @@ from plugins.ingestion.clauses.predicates import (
     STATUS,
     is_work,
 )
+from plugins.ingestion.clauses.replacing import replaced
 from plugins.ingestion.clauses.tree import Tree
 from plugins.ingestion.facts import ANY, Polarity
 from storage.text import word_set
@@ -79,16 +80,10 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         thing = STATUS[name]
         yield Claim("is", verb, thing, polarity, changes=True)
         return
-    ending = [(each, (name, case)) for each, case in places if (name, case) in ENDING]
     keys = [(each, (name, case)) for each, case in places]
     changing = [(each, CHANGING[key]) for each, key in keys if key in CHANGING]
-    if ending and polarity == "holds" and not changing:
-        yield from _ended(tree, clause, subject, ending)
-        return
-    gone = _gone(tree, verb, name)
-    if gone is not None and not places and clause.past and polarity == "holds":
-        yield Claim(gone[0], verb, whole(tree, verb), "ended", also=(ANY,))
-        yield from happened(tree, clause)
+    if polarity == "holds" and (over := list(_over(tree, clause, subject, keys))):
+        yield from over
         return
     if changing and not clause.ability:
         yield from _changed(tree, clause, subject, changing, polarity)
@@ -102,7 +97,12 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         keys = [
             (each, ("have", case) if not case else key) for each, key in keys for case in [key[1]]
         ]
-    if clause.ability and clause.denied and name in ("stand", "bear", "abide") and places:
+    if (
+        clause.ability
+        and (clause.denied or clause.ended)
+        and name in ("stand", "bear", "abide")
+        and places
+    ):
         for each in listed(tree, places[0][0]):  # "can't stand karaoke"
             yield Claim("dislikes", each, thing_of(tree, each))
         return
@@ -130,14 +130,30 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     yield from _other(tree, clause, subject, places, polarity)
 
 
+def _over(
+    tree: Tree, clause: Clause, subject: Subject, keys: list[tuple[int, tuple[str, str]]]
+) -> Iterator[Claim]:
+    """What is over, or gave way to something else: "sold the car", "retired", "switched to Helix
+    from Vim".
+    """
+    ending = [(each, key) for each, key in keys if key in ENDING]
+    if ending and not any(key in CHANGING for _, key in keys):
+        yield from _ended(tree, clause, subject, ending)
+        return
+    gone = _gone(tree, clause.verb, verb_name(tree, clause.verb))
+    if gone is None or keys or not clause.past:
+        yield from replaced(tree, clause)
+        return
+    for kind in gone:
+        yield Claim(kind, clause.verb, whole(tree, clause.verb), "ended", also=(ANY,))
+    yield from happened(tree, clause)
+
+
 def _gone(tree: Tree, verb: int, name: str) -> tuple[str, ...] | None:
     """What of somebody's is over where nothing is named: "resigned", "dropped out"."""
-    is_out = (
-        tree.tokens[verb + 1 : verb + 2]
-        and tree.word(verb + 1) == "out"
-        and not name.endswith("out")
-    )
-    return GONE.get(f"{name} out" if is_out else name)
+    after = tree.word(verb + 1) if verb + 1 < len(tree.tokens) else ""
+    has_particle = after in ("out", "off") and not name.endswith(after)
+    return GONE.get(f"{name} {after}" if has_particle else name)
 
 
 def _become(tree: Tree, verb: int, name: str) -> int | None:
@@ -308,7 +324,9 @@ def _ended(
     if key[0] in ("leave", "move") and tree.tokens[place].tag != "PROPN":
         yield from happened(tree, clause)
         return
-    if key[0] == "leave" and _is_departure(tree, clause.verb):
+    if (key[0] == "leave" and _is_departure(tree, clause.verb)) or (
+        key == ("go", "off") and tree.of(place, "det")
+    ):  # "went off the road"
         yield from happened(tree, clause)
         return
     first = predicates[0] if predicates else "owns" if key[0] in SOLD else "has"
@@ -354,7 +372,8 @@ def _stopped(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         place, case = places[0]
         predicate = LASTING.get((name, case)) or CHANGING.get((name, case))
         predicate = predicate or "_".join([*name.split(), *([case] if case else [])])
+        also = ("*",) if predicate == "uses" else ()  # whatever it was used for
         for each in listed(tree, place):
-            yield Claim(predicate, each, thing_of(tree, each), "ended")
+            yield Claim(predicate, each, thing_of(tree, each), "ended", also=also)
     else:
         yield Claim("habit", verb, tree.word(verb), "ended", also=("*",))

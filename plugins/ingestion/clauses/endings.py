@@ -5,6 +5,7 @@ says it: "the class was cancelled", "they moved our standup to ten", "Rex died".
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from plugins.ingestion.clauses.clauses import Clause
 from plugins.ingestion.clauses.people import (
@@ -20,7 +21,7 @@ from plugins.ingestion.clauses.people import (
 from plugins.ingestion.clauses.phrases import NOMINAL, Claim, is_perfect, verb_name, whole
 from plugins.ingestion.clauses.predicates import ANIMALS, MUCH, WHEN
 from plugins.ingestion.clauses.tree import ASIDES, Tree
-from plugins.ingestion.facts import ALL, ANY
+from plugins.ingestion.facts import ALL, ANY, ONE_OF, VALUE
 from storage.text import word_set
 
 # Verbs in the passive that say that a thing is no more, and what it is then.
@@ -95,10 +96,20 @@ def _moved(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tup
         if case is None or tree.tokens[case].lemma not in ("to", "until", "till"):
             continue
         told = tree.text_of(tree.phrase(goal, ASIDES | {"case", "advmod"}))
-        if lemma in _MOVING and tree.is_time(goal):
+        if tree.is_time(goal) and (lemma in _MOVING or tree.of(goal, "nummod")):
             yield about, Claim(WHEN, goal, told, changes=True)
+        elif tree.tokens[place].lemma in ONE_OF and goal > place:
+            # A reading may take "the port to 9090" for one thing.
+            what = replace(about, name=about.name.partition(f" {tree.word(case)} ")[0])
+            yield what, Claim("is", place, _written(tree, goal), detail=VALUE, changes=True)
         elif lemma in _SETTING and told[:1].isdigit() and not tree.is_time(goal):
             yield about, Claim(MUCH, goal, told, changes=True)
+
+
+def _written(tree: Tree, place: int) -> str:
+    """The written word that a token begins: a password's "maple-forty" is no phrase."""
+    start = tree.tokens[place].start
+    return tree.text[start:].split(maxsplit=1)[0].rstrip(".,;:!?")
 
 
 def _dead(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tuple[Subject, Claim]]:
@@ -133,6 +144,7 @@ def _parted(tree: Tree, place: int, speaker: str, talk: Talk) -> Iterator[tuple[
     if named is not None and owner is not None and relation in _PARTED:
         name = tree.name(named, without=kind)
         yield Subject(owner), Claim(relation, named, name, "ended", lemma, also=("*",))
-    elif relation in (None, "has_pet"):
+    elif relation in (None, "has_pet") and (owner is not None or not tree.of(place, "nmod:poss")):
         name = tree.name(place)
-        yield Subject(speaker), Claim("has_pet", place, name, "ended", also=("*", ANY))
+        whose = Subject(owner or speaker)
+        yield whose, Claim("has_pet", place, name, "ended", also=("*", ANY))

@@ -20,13 +20,15 @@ _LATER = word_set("soon tomorrow tonight later")
 _NOT_LATER = word_set("today now moment nowadays morning afternoon evening night")
 _AGAIN = ("days", "mornings", "evenings", "nights", "weekends", "summers", "winters")
 NOMINAL = ("NOUN", "PROPN", "NUM", "SYM", "X")
+# Verbs whose "-ed" is read as if it were all that was added: "relocat".
+_IN_E = word_set("relocate migrate upgrade downgrade update separate donate")
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a clause says of its subject. place: the token its object hangs on; also: further
     predicates under which it ends what it names, ("*",) for all; relates: to something that could
-    be met again.
+    be met again; by: of what is ended, what is there in its place.
     """
 
     predicate: str
@@ -37,6 +39,7 @@ class Claim:
     also: tuple[str, ...] = ()
     changes: bool = False
     relates: bool = True
+    by: str | None = None
 
 
 def polarity_of(clause: Clause) -> Polarity:
@@ -55,6 +58,7 @@ def happened(tree: Tree, clause: Clause) -> Iterator[Claim]:
 def verb_name(tree: Tree, verb: int) -> str:
     particle = tree.first(verb, "compound:prt")
     lemma = tree.tokens[verb].lemma.casefold()
+    lemma = f"{lemma}e" if f"{lemma}e" in _IN_E else lemma
     if lemma == "rid":
         return "get rid"
     if particle is None and lemma in ("come", "go", "move"):

@@ -59,12 +59,13 @@ ENDING: dict[tuple[str, str], tuple[str, ...]] = {
     ("cut out", ""): (), ("unsubscribe", "from"): (), ("discontinue", ""): (),
     ("throw out", ""): (), ("throw away", ""): (), ("ditch", ""): (), ("trade in", ""): (),
     ("hand over", ""): (), ("hand back", ""): (), ("pack in", ""): (), ("uninstall", ""): (),
-    ("bin", ""): (), ("donate", ""): (),
+    ("bin", ""): (), ("donate", ""): (), ("go", "off"): ("likes", "drink", "eat"),
 }  # fmt: skip
 # The same where nothing is named: what somebody has one of.
 GONE = {
     "move out": ("lives_in",), "resign": ("works_at",), "fire": ("works_at",),
-    "lay off": ("works_at",), "retire": ("works_at",), "drop out": ("studies_at",),
+    "lay off": ("works_at",), "retire": ("works_at", "works_as", "works_in"),
+    "drop out": ("studies_at",),
 }  # fmt: skip
 # What somebody is of whom these are told without anybody else.
 STATUS = {"marry": "married", "engage": "engaged", "divorce": "divorced"}

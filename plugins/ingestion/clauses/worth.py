@@ -10,7 +10,7 @@ from plugins.ingestion.clauses.people import VAGUE
 from plugins.ingestion.clauses.phrases import Claim
 from plugins.ingestion.clauses.predicates import CONDITIONS, MUCH, WHEN, WHERE
 from plugins.ingestion.clauses.tree import Tree
-from plugins.ingestion.facts import PREDICATES
+from plugins.ingestion.facts import PREDICATES, VALUE
 from storage.text import word_set
 
 # What is somebody's, or what is done, of these kinds is there to be met again.
@@ -48,7 +48,7 @@ def relates(tree: Tree, claim: Claim) -> bool:
     lemma, kind = token.lemma.casefold(), _kind(tree, claim.place)
     if not claim.relates or _is_of_nobody(tree, claim):
         return False
-    if claim.predicate in (WHEN, MUCH):
+    if claim.predicate in (WHEN, MUCH) or claim.detail == VALUE:
         return True
     if claim.polarity == "ended":
         return _is_had(tree, claim.place)

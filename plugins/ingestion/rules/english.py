@@ -457,8 +457,8 @@ _RULES = (
 ENGLISH = Language(
     code="en",
     small_words=words(
-        "a am an and are at do for have he her his i in is it my not of she that the to was we "
-        "with you",
+        "a am an and are at do for have he her his i in is it me my not of she that the they "
+        "this to was we with you",
     ),
     rules=_RULES,
     cut=Pattern(
