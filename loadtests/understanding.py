@@ -34,7 +34,7 @@ from runtime.timestamps import parse
 from tests.support.shard_harness import ShardHarness
 
 STATEMENTS = Path(__file__).parent / "statements"
-SAID_AT, LATER = "2024-03-01T10:00:00Z", "2024-06-10T10:00:00Z"
+SAID_AT, SOON, LATER = "2024-03-01T10:00:00Z", "2024-03-01T10:01:00Z", "2024-06-10T10:00:00Z"
 
 
 class Account:
@@ -107,7 +107,8 @@ def judge(known: Account, lines: list[dict[str, Any]], verbose: bool) -> Counter
             count["claims"] += len(made)
         elif line["kind"] == "pair":
             known.hear(line["speaker"], line["first"], user)
-            events = known.hear(line["speaker"], line["second"], user, LATER)["events"]
+            then = SOON if line.get("soon") else LATER
+            events = known.hear(line["speaker"], line["second"], user, then)["events"]
             ended = any(event.get("previous_memory_id") for event in events)
             name = "ends" if line["ends"] else "stands"
             count[name] += 1

@@ -5,6 +5,8 @@
     engine.py, language_model.py          the two engines that find them: rules, or a language model
     clauses/, rules/                      what the rules read: the trees of English sentences; the
                                           patterns of other languages
+    corrections.py, taking_back.py        what corrects the statement before it, and which that is
+    countries.py, spelling.py             which places are countries; one spelling for a noun
     statements.py, classification.py      turns and facts as they are compared with what is known,
                                           and how they stand to that
     resolution.py, successors.py          doing what follows: ADD, UPDATE, DELETE, NOOP; and what
@@ -32,6 +34,8 @@ Choices:
   runs out the job does it.
 - A statement that says that something known holds no more is a DELETE: it is stored, and supersedes
   what it ends.
+- A correction is about its speaker's statement directly before it on the same occasion, and takes
+  back what that alone says: "forget that" deletes nothing.
 - A job is undone by deleting what it created: what those memories had superseded holds again.
 """
 
@@ -41,13 +45,14 @@ from plugins.ingestion import audit, create, privacy, process, tiers
 from plugins.ingestion.create import INGESTED
 from plugins.ingestion.job import JOB, forget_memory, on_updated
 from plugins.ingestion.settings import IngestionSettings
+from plugins.ingestion.spelling import in_one_spelling
 from plugins.ingestion.store import FactRow, facts_of
 from plugins.ingestion.tiers import TIER_CHANGED
 from plugins.ingestion.tools import TOOLS
 from plugins.memories import MEMORIES_ACCESSED, MEMORY_CREATED, MEMORY_DELETED, MEMORY_UPDATED
 from runtime.api.plugin import Plugin
 
-__all__ = ["FactRow", "facts_of", "plugin"]
+__all__ = ["FactRow", "facts_of", "in_one_spelling", "plugin"]
 
 plugin = Plugin(
     name="ingestion",

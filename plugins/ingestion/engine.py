@@ -10,9 +10,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import chain
 
 from plugins.ingestion import clauses, rules
-from plugins.ingestion.facts import Extraction, Fact, Said, supported
+from plugins.ingestion.corrections import read_corrections, without_cues
+from plugins.ingestion.facts import (
+    CORRECTS,
+    TAKES_BACK,
+    Extraction,
+    Fact,
+    Said,
+    supported,
+)
 from plugins.ingestion.limits import (
     FACTS_PER_JOB_MAX,
     READ_CHARS_MAX,
@@ -56,7 +65,7 @@ class RuleEngine:
         readings = [_UNREAD] * len(said)
         if self._read is None or not asked:
             return readings, ()
-        texts = [rules.without_recalled(said[index].content) for index in asked]
+        texts = [without_cues(rules.without_recalled(said[index].content)) for index in asked]
         try:
             read = await self._read(texts)
         except InferenceUnavailable:
@@ -90,6 +99,8 @@ def _find(
             parts = clauses.read_facts(one.content, reading, one.speaker, index, talk)
         else:
             parts = rules.read_patterns(one, index, patterns)
+        if rules.language_of(one.content) == ENGLISH:
+            parts = chain([list(read_corrections(one, index))], parts)
         for part in parts:
             found += part
             if len(found) >= FACTS_PER_JOB_MAX or time.thread_time() > deadline:
@@ -104,9 +115,11 @@ def _finished(found: list[Fact], said: Sequence[Said]) -> list[Fact]:
 
 def _without_repeats(found: list[Fact]) -> list[Fact]:
     """Each claim once; the first mention counts, unless a later one says more about when."""
-    kept: dict[tuple[str, str, str, str], Fact] = {}
+    kept: dict[tuple[str | int, ...], Fact] = {}
     for fact in found:
         key = (fact.subject.casefold(), fact.predicate, fact.object.casefold(), fact.polarity)
+        if fact.predicate in (CORRECTS, TAKES_BACK):
+            key = (*key, fact.source)  # each is about the statement before it
         if key not in kept or (kept[key].valid_from is None and fact.valid_from is not None):
             kept[key] = fact
     return list(kept.values())

@@ -48,6 +48,8 @@ RELATIVES = frozenset(
 )
 
 ANY, ALL = "any", "all"
+# What a statement does to the one before it (plugins/ingestion/corrections.py).
+TAKES_BACK, CORRECTS = "takes_back", "corrects"
 VALUE = "value"  # the detail of what the one thing is that a noun of ONE_OF names
 # Of each of these somebody or something has one at a time, and one says what it is: "my editor is
 # Vim".

@@ -53,8 +53,18 @@ from plugins.ingestion.classification import (
     is_functional,
     subject_of,
 )
+from plugins.ingestion.corrections import THAT
 from plugins.ingestion.duplicates import DATED
-from plugins.ingestion.facts import ALL, ANY, PREDICATES, RELATIVES, Fact, Said
+from plugins.ingestion.facts import (
+    ALL,
+    ANY,
+    CORRECTS,
+    PREDICATES,
+    RELATIVES,
+    TAKES_BACK,
+    Fact,
+    Said,
+)
 from plugins.ingestion.statements import ResolutionOutcome, Statement, Target
 from plugins.ingestion.store import (
     FACT,
@@ -69,6 +79,7 @@ from plugins.ingestion.store import (
     FactRow,
     is_over,
 )
+from plugins.ingestion.taking_back import claims_of_all, corrected, statement_before
 from plugins.memories import (
     Draft,
     MemoryRow,
@@ -97,7 +108,12 @@ class Superseded:
 
 @dataclass(slots=True)
 class Settlement:
-    """One statement on its way into what is known. verdicts: how each fact stands to that."""
+    """One statement on its way into what is known.
+
+    taken_back  memories that it takes back
+    corrected   claims that it makes in the place of others
+    verdicts    how each fact stands to what is known
+    """
 
     ctx: WriteContext
     statement: Statement
@@ -107,6 +123,8 @@ class Settlement:
     storing: Storing
     fresh: merging.Fresh
     key: bytes = b""
+    taken_back: list[MemoryRow] = field(default_factory=list)
+    corrected: list[tuple[Fact, RelationshipRow]] = field(default_factory=list)
     verdicts: list[tuple[Fact, Verdict]] = field(default_factory=list)
 
     @property
@@ -193,6 +211,12 @@ def _settle(one: Settlement) -> None:
     one.key = _text_key(one)
     raw = ctx[TEXTS].get(one.key)
     known = None if raw is None else find_row(ctx, raw.decode())
+    if _takes_up(one):
+        known = None  # each time it is said it is about another statement
+        told = [(fact.predicate, fact.text) for fact in statement.facts]
+        if not one.taken_back and told == [(TAKES_BACK, statement.text)]:
+            one.record_noop(None, "There is nothing before it that it could take back.")
+            return
     if known is not None and not _says_still(one, known):
         known = None  # it was rewritten since, or its claims were taken away again
     if known is not None and (
@@ -200,14 +224,16 @@ def _settle(one: Settlement) -> None:
     ):
         one.record_noop((merging.keeper(ctx, known) or known).id, "The same text is known.")
         return
-    one.verdicts = [(fact, classify(ctx, fact, target)) for fact in statement.facts]
+    one.verdicts = [(fact, _judged(one, fact)) for fact in statement.facts]
     if one.verdicts and all(verdict.known is not None for _, verdict in one.verdicts):
         kept = _standing_for(one)
         adds = statement.turn is None if kept is None else merging.adds_words(ctx, statement, kept)
         if not adds:
             _settle_known(one, kept)
             return
-    elif not any(verdict.rivals or verdict.ends or verdict.later for _, verdict in one.verdicts):
+    elif not one.taken_back and not any(
+        verdict.rivals or verdict.ends or verdict.later for _, verdict in one.verdicts
+    ):
         twin = merging.same_words(ctx, statement.text, one.speaker, target.scope, one.fresh)
         if twin is not None and _is_of_occasion(one, twin):
             _attach(one, twin)
@@ -221,9 +247,55 @@ def _settle(one: Settlement) -> None:
     one.statement.memory_id = memory.id
     one.outcome.created.append(memory.id)
     superseded = Superseded()
+    _take_back(one, memory, superseded)
     for number in range(len(one.verdicts)):
         _apply(one, memory, number, number, superseded)
     _report(one, memory, superseded)
+
+
+def _takes_up(one: Settlement) -> bool:
+    """Find what a statement takes back or corrects of the one before it; -> whether it does so."""
+    ctx, facts = one.ctx, one.statement.facts
+    up = [fact for fact in facts if fact.predicate in (TAKES_BACK, CORRECTS)]
+    if not up:
+        return False
+    source = one.statement.source
+    told = [
+        event["memory_id"]
+        for event in one.outcome.events
+        if event["memory_id"] is not None
+        and (at := event["evidence"][0]["source"]) < source
+        and one.said[at].speaker == one.speaker
+    ]
+    for fact in up:
+        about = fact.object if fact.predicate == TAKES_BACK else THAT
+        before = statement_before(ctx, one.target, one.speaker, told, about)
+        if fact.predicate == TAKES_BACK:
+            one.taken_back += before
+        elif (found := corrected(ctx, fact, before)) is not None and not any(
+            (found[0].subject, found[0].predicate) == (each.subject, each.predicate)
+            for each in facts
+        ):
+            one.corrected.append(found)
+    rest = [fact for fact in facts if fact.predicate != CORRECTS]
+    one.statement.facts = [*rest, *(fact for fact, _ in one.corrected)]
+    return True
+
+
+def _judged(one: Settlement, fact: Fact) -> Verdict:
+    """How a fact stands to what is known; one that corrects a claim takes its place in any case."""
+    verdict = classify(one.ctx, fact, one.target)
+    for made, claim in one.corrected:
+        if made is fact:
+            verdict = Verdict(claim.type, known=verdict.known, rivals=[claim])
+    return verdict
+
+
+def _take_back(one: Settlement, memory: MemoryRow, superseded: Superseded) -> None:
+    """End what the memories say that are taken back, and them with it."""
+    superseded.ended += one.taken_back
+    for _, claim in claims_of_all(one.ctx, one.taken_back):
+        _end(one.ctx, claim, one.target.at, memory, [])
 
 
 def _says_still(one: Settlement, known: MemoryRow) -> bool:

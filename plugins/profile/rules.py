@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from plugins.ingestion import in_one_spelling
 from plugins.profile.stating import is_real, is_stated
 
 READ_CHARS_MAX = 5_000
@@ -194,9 +195,8 @@ def _of_sentence(
                 is_real(sentence, begun.start())
             ):  # fmt: skip
                 parts = match.groupdict()
-                yield Observation(
-                    key.format(parts.get("detail") or parts.get("relation")), value, confidence
-                )
+                detail = in_one_spelling(parts.get("detail") or "")
+                yield Observation(key.format(detail or parts.get("relation")), value, confidence)
 
 
 def _value(match: re.Match[str]) -> str:

@@ -31,7 +31,7 @@ _NO_THINGS = word_set(
     who something anything everything nothing someone anyone everyone thing things stuff lot lots
     bit time way here so"""
 )
-_DATED = ("did", "plans", WHEN)
+_DATED = ("did", "plans")
 _MORE = word_set("too also additionally")
 # "in the mornings", "on weekdays", "for breakfast": what holds then need not hold at other times.
 _AT_TIMES = re.compile(
@@ -117,6 +117,7 @@ def _facts(
         if claim.predicate == "plans" and not clause.planned:
             at = resolve(told, talk.at, ENGLISH.code, ahead=True)
         dated = claim.changes or since or clause.begins or claim.predicate in _DATED
+        dated &= claim.predicate != WHEN  # its date is when it is, not since when that holds
         is_instead = clause.instead or (claim.changes and claim.predicate == "lives_in")
         yield Fact(
             about.name, claim.predicate[:PREDICATE_CHARS_MAX].rstrip("_"), thing,

@@ -457,7 +457,7 @@ _RULES = (
 ENGLISH = Language(
     code="en",
     small_words=words(
-        "a am an and are at do for have he her his i in is it me my not of she that the they "
+        "a am an and are at do for have he her his i in is it it's my not of she that the they "
         "this to was we with you",
     ),
     rules=_RULES,

@@ -69,6 +69,7 @@ SAID = {
     "I work at the Royal Hospital": ("works_at", "the Royal Hospital"),
     "I am vegan": ("diet", "vegan"),
     "My favourite colour is teal.": ("favorite.colour", "teal"),
+    "My favorite color is ochre.": ("favorite.colour", "ochre"),
     "My birthday is on 10 December": ("born_on", "10 December"),
     "My dog is called Rex.": ("dog", "Rex"),
     "My sister Maria lives in Rome.": ("sister", "Maria"),
