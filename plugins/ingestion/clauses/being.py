@@ -154,12 +154,17 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             yield Claim("works_as", head, thing_of(tree, head, frozenset({"nmod"})), polarity)
             yield from workplace(tree, head, polarity)
             yield from work_town(tree, head, polarity)
-        elif not is_person and about in ONE_OF:
+        elif not is_person and about in ONE_OF and _is_named(tree, head):
             yield Claim("is", head, thing, polarity, VALUE)
         elif not is_person and token.tag == "PROPN" and tree.kind(head) == "place":
             yield Claim(WHERE, head, thing, polarity)
         else:
             yield Claim("is", head, thing, polarity)
+
+
+def _is_named(tree: Tree, place: int) -> bool:
+    """Whether it says which one something is, as "a Golf" and "hunter2" do, not "a wreck"."""
+    return not tree.of(place, "det") or not tree.word(place).islower()
 
 
 def _lasts(tree: Tree, place: int) -> bool:

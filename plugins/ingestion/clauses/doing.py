@@ -13,6 +13,7 @@ from plugins.ingestion.clauses.phrases import (
     Claim,
     happened,
     is_ahead,
+    is_of_another_time,
     is_perfect,
     is_place,
     is_to_come,
@@ -141,7 +142,7 @@ def _over(
         yield from _ended(tree, clause, subject, ending)
         return
     gone = _gone(tree, clause.verb, verb_name(tree, clause.verb))
-    if gone is None or keys or not clause.past:
+    if gone is None or keys or not clause.past or is_of_another_time(tree, clause.verb):
         yield from replaced(tree, clause)
         return
     for kind in gone:

@@ -91,11 +91,16 @@ def _moved(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tup
     about = meant(tree, place, speaker, talk)
     if about is None or about.kind == "person":
         return
-    for goal in (*tree.of(verb, "obl"), *tree.of(place, "nmod")):
+    goals = (*tree.of(verb, "obl"), *tree.of(place, "nmod"))
+    further = [each for goal in goals for each in tree.of(goal, "nmod")]
+    is_narrow = any(_narrows(tree, each) for each in (*goals, *further))
+    for goal in goals:
         case = tree.first(goal, "case")
         if case is None or tree.tokens[case].lemma not in ("to", "until", "till"):
             continue
         told = tree.text_of(tree.phrase(goal, ASIDES | {"case", "advmod"}))
+        if is_narrow and lemma in _SETTING:
+            continue
         if tree.is_time(goal) and (lemma in _MOVING or tree.of(goal, "nummod")):
             yield about, Claim(WHEN, goal, told, changes=True)
         elif tree.tokens[place].lemma in ONE_OF and goal > place:
@@ -104,6 +109,14 @@ def _moved(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tup
             yield what, Claim("is", place, _written(tree, goal), detail=VALUE, changes=True)
         elif lemma in _SETTING and told[:1].isdigit() and not tree.is_time(goal):
             yield about, Claim(MUCH, goal, told, changes=True)
+
+
+def _narrows(tree: Tree, place: int) -> bool:
+    """ "in the tests", "for guests": what is set there alone."""
+    case = tree.first(place, "case")
+    return case is not None and tree.tokens[case].lemma in ("in", "for", "on") and (
+        not tree.is_time(place)
+    )  # fmt: skip
 
 
 def _written(tree: Tree, place: int) -> str:
@@ -145,6 +158,7 @@ def _parted(tree: Tree, place: int, speaker: str, talk: Talk) -> Iterator[tuple[
         name = tree.name(named, without=kind)
         yield Subject(owner), Claim(relation, named, name, "ended", lemma, also=("*",))
     elif relation in (None, "has_pet") and (owner is not None or not tree.of(place, "nmod:poss")):
-        name = tree.name(place)
+        is_named = tree.tokens[place].tag == "PROPN"
+        name = tree.name(place) if is_named else thing_of(tree, place)
         whose = Subject(owner or speaker)
         yield whose, Claim("has_pet", place, name, "ended", also=("*", ANY))

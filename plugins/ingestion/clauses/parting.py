@@ -8,7 +8,14 @@ from collections.abc import Iterator
 
 from plugins.ingestion.clauses.clauses import Clause, sends_off
 from plugins.ingestion.clauses.people import FIRST, RELATIVES, Subject, called
-from plugins.ingestion.clauses.phrases import NOMINAL, Claim, is_perfect, objects, verb_name
+from plugins.ingestion.clauses.phrases import (
+    NOMINAL,
+    Claim,
+    is_of_another_time,
+    is_perfect,
+    objects,
+    verb_name,
+)
 from plugins.ingestion.clauses.predicates import JOBS
 from plugins.ingestion.clauses.tree import Tree
 from plugins.ingestion.facts import ANY
@@ -39,7 +46,7 @@ def parted(
     """Who is no longer with whom, and who no longer has their work."""
     if clause.denied or clause.planned or clause.ability or clause.is_copular or not (
         clause.past or clause.passive or is_perfect(tree, clause)
-    ):  # fmt: skip
+    ) or is_of_another_time(tree, clause.verb):  # fmt: skip
         return
     name = verb_name(tree, clause.verb)
     if name in _PARTING:
@@ -58,8 +65,10 @@ def _is_speaker(tree: Tree, clause: Clause) -> bool:
 
 
 def _couple(tree: Tree, clause: Clause, name: str, speaker: str) -> Iterator[tuple[Subject, Claim]]:
-    """ "Sam and I broke up", "we got divorced": not "we broke up for the holidays"."""
-    if tree.first(clause.verb, "obj", "iobj") is not None or any(
+    """ "Sam and I broke up", "we got divorced": not "we broke up for the holidays", "we split up
+    to search for it".
+    """
+    if tree.first(clause.verb, "obj", "iobj", "xcomp", "advcl") is not None or any(
         case in ("for", "with", "into", "from") for _, case in objects(tree, clause.verb)
     ):
         return

@@ -88,6 +88,15 @@ def is_thing(tree: Tree, place: int) -> bool:
     return tag in NOMINAL or (tag == "ADJ" and tree.word(place)[0].isupper())
 
 
+def is_of_another_time(tree: Tree, verb: int) -> bool:
+    """ "I got fired once": of a time that is past, whatever holds now."""
+    around = tree.of(verb, "advmod", "obl", "obl:unmarked")
+    return any(tree.tokens[each].lemma.casefold() in _ONCE for each in around)
+
+
+_ONCE = word_set("once twice before previously formerly twenties thirties teens childhood youth")
+
+
 def listed(tree: Tree, place: int) -> list[int]:
     """The members of a list, the first of which is named."""
     return [place, *(each for each in tree.of(place, "conj") if is_thing(tree, each))]

@@ -37,7 +37,7 @@ def replaced(tree: Tree, clause: Clause) -> Iterator[Claim]:
     thing = tree.first(clause.verb, "obj")
     if name in _SWITCHING and thing is None and {"from", "to"} <= around.keys():
         old, new = around["from"], around["to"]
-        if not _is_of_places(tree, name, old, new):
+        if not _is_of_places(tree, name, old, new) and not tree.of(new, "det"):
             yield from _exchanged(tree, old, new)
             return
     if name in _VERSIONS and "to" in around:

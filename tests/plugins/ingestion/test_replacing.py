@@ -111,6 +111,13 @@ def test_what_took_its_place_supersedes_it(
         ("My favorite color is teal.", "My favourite flavour is orange."),
         ("I live in Oslo.", "I live in Norway."),
         ("I live in Norway.", "I live in Oslo."),
+        ("I work at Siemens.", "I lost my job once in my twenties."),
+        ("Sam is my girlfriend.", "We split up to search for the cat."),
+        ("I use Vim.", "I switched from Vim to the browser to check my mail."),
+        ("My car is a Golf.", "My car is a wreck."),
+        ("I have a dog called Rex.", "The dog in the film died."),
+        ("I have a dog called Rex.", "My childhood dog died when I was nine."),
+        ("The timeout is 30 seconds.", "We raised the timeout to 60 seconds in the tests."),
     ],
 )
 def test_what_only_looks_like_it_ends_nothing(
