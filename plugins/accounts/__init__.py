@@ -54,6 +54,7 @@ __all__ = ["plugin"]
 plugin = Plugin(
     name="accounts",
     id_prefixes=("key", "usr"),
+    records={"key": lambda ctx, key_id: ctx[API_KEY_IDS].has(key_id)},
     operations=(
         *OPERATIONS,
         *invitations.OPERATIONS,

@@ -87,6 +87,7 @@ __all__ = [
 plugin = Plugin(
     name="collections",
     id_prefixes=("col",),
+    records={"col": lambda ctx, collection_id: find_collection(ctx, collection_id) is not None},
     operations=OPERATIONS,
     tables=TABLES,
     indexes=(COLLECTION_INDEX,),

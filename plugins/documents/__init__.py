@@ -42,7 +42,7 @@ from plugins.documents.parsing.sandbox import missing
 from plugins.documents.privacy import CHECKS, erase, export, figures
 from plugins.documents.processing import PROCESS_JOB
 from plugins.documents.settings import DocumentsSettings
-from plugins.documents.store import DOCUMENT_FIELDS, EVENTS, PARTS, TABLES
+from plugins.documents.store import DOCUMENT_FIELDS, EVENTS, PARTS, TABLES, find_row
 from plugins.documents.sweeping import JOBS, sweep_collection
 from runtime.api.plugin import Plugin
 from runtime.api.tiers import Feature
@@ -52,6 +52,7 @@ __all__ = ["plugin"]
 plugin = Plugin(
     name="documents",
     id_prefixes=("chk", "doc"),
+    records={"doc": lambda ctx, document_id: find_row(ctx, document_id) is not None},
     requires=("collections", "memories"),
     operations=OPERATIONS,
     tables=TABLES,

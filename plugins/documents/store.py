@@ -230,14 +230,20 @@ EVENTS = (DOCUMENT_CREATED, DOCUMENT_PROCESSED, DOCUMENT_FAILED, DOCUMENT_DELETE
 # --- reading --------------------------------------------------------------------------------------
 
 
+def find_row(ctx: ReadContext, document_id: str) -> DocumentRow | None:
+    """The document with this id, when it can be read now."""
+    ordinal = ctx[DOCUMENT_IDS].get(document_id)
+    row = None if ordinal is None else ctx[DOCUMENTS].get(int.from_bytes(ordinal, "big"))
+    return None if row is None or is_dropped(ctx, row.number) else row
+
+
 def get_row(ctx: ReadContext, document_id: str) -> DocumentRow:
     """The document with this id. NotFound when there is none (any more), PermissionDenied for
     another account's.
     """
     missing = NotFound("There is no document with this id.")
-    ordinal = ctx[DOCUMENT_IDS].get(ctx.check_id("doc", document_id, missing))
-    row = None if ordinal is None else ctx[DOCUMENTS].get(int.from_bytes(ordinal, "big"))
-    if row is None or is_dropped(ctx, row.number):
+    row = find_row(ctx, ctx.check_id("doc", document_id, missing))
+    if row is None:
         raise missing
     return row
 

@@ -34,7 +34,15 @@ from plugins.graph.mentions import Mentioned, mentioned_by
 from plugins.graph.models import GRAPH_WRITE
 from plugins.graph.noting import note_stored
 from plugins.graph.restoring import RESTORE
-from plugins.graph.rows import FUNCTIONAL, INDEXES, TABLES, UNKNOWN_TYPE, EntityRow, RelationshipRow
+from plugins.graph.rows import (
+    FUNCTIONAL,
+    GRAPH_IDS,
+    INDEXES,
+    TABLES,
+    UNKNOWN_TYPE,
+    EntityRow,
+    RelationshipRow,
+)
 from plugins.graph.settings import GraphSettings
 from plugins.graph.store import (
     Claim,
@@ -86,6 +94,7 @@ __all__ = [
 plugin = Plugin(
     name="graph",
     id_prefixes=("ent", "rel"),
+    records=dict.fromkeys(("ent", "rel"), lambda ctx, its_id: ctx[GRAPH_IDS].has(its_id)),
     requires=("memories", "collections", "search"),
     settings={"graph": GraphSettings},
     tools=TOOLS,

@@ -184,6 +184,7 @@ __all__ = [
 plugin = Plugin(
     name="memories",
     id_prefixes=("mem",),
+    records={"mem": lambda ctx, memory_id: find_row(ctx, memory_id) is not None},
     requires=("collections",),
     operations=(*OPERATIONS, *listing.OPERATIONS),
     tools=TOOLS,

@@ -19,7 +19,7 @@ from __future__ import annotations
 from plugins.webhooks.delivery import JOBS, hear, is_awaited
 from plugins.webhooks.operations import OPERATIONS, erase, export, kept_elsewhere, remove_all
 from plugins.webhooks.settings import WebhooksSettings
-from plugins.webhooks.store import CHECKS, DELIVERY_FIELDS, TABLES
+from plugins.webhooks.store import CHECKS, DELIVERY_FIELDS, TABLES, WEBHOOK_IDS
 from runtime.api.plugin import EVERY_EVENT, Plugin
 
 __all__ = ["plugin"]
@@ -27,6 +27,7 @@ __all__ = ["plugin"]
 plugin = Plugin(
     name="webhooks",
     id_prefixes=("dlv", "whk"),
+    records={"whk": lambda ctx, webhook_id: ctx[WEBHOOK_IDS].has(webhook_id)},
     operations=OPERATIONS,
     tables=TABLES,
     indexes=(DELIVERY_FIELDS,),

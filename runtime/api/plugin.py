@@ -198,6 +198,8 @@ class Plugin:
                     what is missing
     offer           (settings) -> what new accounts get, and where other tiers are; of one plugin
     id_prefixes     what its ids begin with, three small letters each, which no other plugin's do
+    records         one of them -> (ctx: ReadContext, id) -> whether the record with this id can be
+                    read: a repeated request whose answer was about one that is gone is 404
     models          name -> (settings) -> a model, which is loaded once in each process that has
                     shards and is given to their steps `prepare`: `models.of(name)`
     """
@@ -237,6 +239,7 @@ class Plugin:
     extras: tuple[Extra, ...] = ()
     offer: Callable[[Settings], Offer] | None = None
     id_prefixes: tuple[str, ...] = ()
+    records: Mapping[str, Callable[[ReadContext, str], bool]] = field(default_factory=dict)
     models: Mapping[str, Callable[[Settings], Any]] = field(default_factory=dict)
 
 
@@ -260,6 +263,7 @@ class Registry:
     restore: Mapping[str, Restore]
     features: Mapping[str, Feature]
     rates: Mapping[str, Callable[[Settings], int]]
+    records: Mapping[str, Callable[[ReadContext, str], bool]]
     models: Mapping[str, Callable[[Settings], Any]]
 
     def outbound(self, settings: Settings) -> Outbound:
@@ -337,6 +341,7 @@ class Registry:
             restore=MappingProxyType(restore),
             features=MappingProxyType(features),
             rates=MappingProxyType(rates),
+            records=MappingProxyType(_declared_once("record", ordered, lambda each: each.records)),
             models=MappingProxyType(_declared_once("model", ordered, lambda plugin: plugin.models)),
         )
 

@@ -16,12 +16,13 @@ from runtime.shard import verification
 from runtime.shard.auth import authorise_operator, resolve
 from runtime.shard.readers import Answered, ReaderFigures
 from runtime.shard.reading import ReadingShard
-from runtime.shard.shard import CORE_INDEXES, CORE_TABLES, Shard, open_store
+from runtime.shard.shard import CORE_INDEXES, CORE_MIGRATIONS, CORE_TABLES, Shard, open_store
 from runtime.shard.slot_moves import MoveOver, MoveRefused
 from runtime.shard.writer import StorageFailed
 
 __all__ = [
     "CORE_INDEXES",
+    "CORE_MIGRATIONS",
     "CORE_TABLES",
     "Answered",
     "MoveOver",

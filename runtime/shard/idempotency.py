@@ -7,7 +7,7 @@ which one exists without the other, and no in-progress state on disk.
                resource again: 202 becomes 201 once it is indexed, and 404 after a delete, since the
                record outlives what it made.
     cached     the record keeps the reply, sealed, for 24 hours, and repeats it byte for byte with
-               X-Idempotent-Replay: true.
+               X-Idempotent-Replay: true; 404 once a record that it is about was deleted.
 
 The same key with another request is 409 in both. Failures store nothing, which releases the key.
 What a public operation answered for an account (its registration) is sealed as that account's own,
@@ -20,6 +20,7 @@ and forgotten with it.
 from __future__ import annotations
 
 import hmac
+import re
 from typing import Any
 
 import msgspec
@@ -29,7 +30,7 @@ from runtime.api import tenants
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Idempotency, Operation, Reply
 from runtime.api.slot_context import OperatorReadContext
-from runtime.errors import Conflict
+from runtime.errors import Conflict, NotFound
 from runtime.limits import EXPIRED_ROWS_SWEPT_PER_WRITE, REPLAY_WINDOW_SECONDS
 from storage.store import Reader, Scope, Table
 
@@ -41,6 +42,7 @@ class IdempotencyRow(msgspec.Struct):
     resource_id: str = ""
     reply: bytes = b""  # cached only: nonce ‖ AES-GCM of the encoded StoredReply
     tenant: int = 0  # whose key sealed the reply, where the record is the slot's
+    about: list[str] = []  # cached only: ids in the reply, of records that could be read then
 
 
 class StoredReply(msgspec.Struct):
@@ -54,14 +56,20 @@ _decode_reply = msgspec.msgpack.Decoder(StoredReply).decode
 
 
 IDEMPOTENCY: Table[IdempotencyRow] = Table(
-    "idempotency", key=("key_hmac",), row=IdempotencyRow, doc="what an Idempotency-Key is bound to"
+    "idempotency",
+    key=("key_hmac",),
+    row=IdempotencyRow,
+    doc="what an Idempotency-Key is bound to",
+    version=2,  # 2: what a reply is about
 )
 IDEMPOTENCY_EXPIRY: Table[bytes] = Table(
     "idempotency_expiry", key=("expires_at", "key_hmac"), row=bytes, doc="cached records by expiry"
 )
 TABLES = (IDEMPOTENCY, IDEMPOTENCY_EXPIRY)
+MIGRATIONS = {("idempotency", 1): lambda row: row}  # its reply is forgotten within a day
 
 _NONCE_BYTES = 12
+_ID = re.compile(rb"\b([a-z]{3})_[0-9a-z]{32}\b")
 
 
 def key_hmac(ctx: ReadContext, key: str) -> bytes:
@@ -77,7 +85,7 @@ def replay(
     ctx: OperatorReadContext, reader: Reader, operation: Operation, call: Call
 ) -> Reply | None:
     """The answer to a repeated key, or None when the key is new. Raises Conflict when the request
-    differs.
+    differs, NotFound when what it made, or was answered with, was deleted.
     """
     if call.idempotency_key is None or operation.idempotency is Idempotency.NONE:
         return None
@@ -97,6 +105,9 @@ def replay(
     if operation.idempotency is Idempotency.CANONICAL:
         assert operation.resource is not None  # the Registry saw to it
         return operation.resource(ctx, call.body, row.resource_id, call)
+    records = ctx.registry.records
+    if not all(records[each[:3]](ctx, each) for each in row.about):
+        raise NotFound("What this request was answered with has been deleted since.")
     stored = _decode_reply(_open(owner[1], digest, row.reply))
     headers = {**stored.headers, "X-Idempotent-Replay": "true"}
     return Reply(stored.status, stored.body, headers, stored.content_type)
@@ -120,10 +131,24 @@ def remember(ctx: WriteContext, operation: Operation, call: Call, reply: Reply) 
         sealed = _seal(ctx, digest, msgspec.msgpack.encode(stored))
         tenant = 0 if ctx.answers is None else ctx.answers.tenant
         row = IdempotencyRow(
-            call.fingerprint, operation.name, expires_at, reply=sealed, tenant=tenant
+            call.fingerprint,
+            operation.name,
+            expires_at,
+            reply=sealed,
+            tenant=tenant,
+            about=_readable_in(ctx, reply.body or b""),
         )
         ctx[IDEMPOTENCY_EXPIRY].put((expires_at, digest), b"")
     ctx[IDEMPOTENCY].put((digest,), row)
+
+
+def _readable_in(ctx: WriteContext, body: bytes) -> list[str]:
+    """The ids in a reply's body of records that can be read: of a deletion's, what is left."""
+    if ctx.principal is None:  # public: what it answers is of no account's records yet
+        return []
+    records = ctx.registry.records
+    found = {each[0].decode() for each in _ID.finditer(body) if each[1].decode() in records}
+    return sorted(each for each in found if records[each[:3]](ctx, each))
 
 
 def different_request() -> Conflict:

@@ -68,6 +68,7 @@ CORE_TABLES = (
     *latencies.TABLES,
 )
 CORE_INDEXES = (jobs.JOB_FIELDS,)
+CORE_MIGRATIONS = outbox.MIGRATIONS | idempotency.MIGRATIONS
 
 
 def open_store(
@@ -81,7 +82,7 @@ def open_store(
         identity=identity,
         create=create,
         map_bytes=environment.settings.storage.map_bytes_max,
-        migrations=outbox.MIGRATIONS
+        migrations=CORE_MIGRATIONS
         | {key: step for plugin in registry.plugins for key, step in plugin.migrations.items()},
         rebuild=verification.rebuilding(environment),
         service_key=environment.secrets.service,

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 import serve_app
-from runtime.api import outbox
 from runtime.inference import Models
 from runtime.installation import FORMAT_VERSION, Layout, Secrets
-from runtime.shard import CORE_INDEXES, CORE_TABLES
+from runtime.shard import CORE_INDEXES, CORE_MIGRATIONS, CORE_TABLES
 from storage.store import Identity, Store, StoreTooNew, environment
 from tests.support.embedding import WordEmbedder
 from tests.support.shard_harness import ShardHarness
@@ -145,7 +144,7 @@ def test_an_interrupted_rewriting_is_made_up_for(
         "identity": identity,
         "create": False,
         "service_key": SECRET_BYTES[0],
-        "migrations": outbox.MIGRATIONS,
+        "migrations": CORE_MIGRATIONS,
     }
     with monkeypatch.context() as patch:
         patch.setattr(

@@ -17,8 +17,9 @@ import pytest
 import serve_app
 from plugins.graph.rows import READING, ReadingRow
 from plugins.memories import MEMORY_FIELDS
-from runtime.api import jobs, outbox
+from runtime.api import jobs
 from runtime.installation import FORMAT_VERSION, Layout, LayoutError, Secrets, shard_directory
+from runtime.shard import CORE_MIGRATIONS
 from storage.store import Identity, Store, StoreMismatch, StoreTooNew, figures
 from tests.support.served import refusal
 from tests.upgrade.house import UpgradeHarness
@@ -170,7 +171,7 @@ def test_derived_rows_that_cannot_be_made_again_leave_the_store_as_it_was(tmp_pa
             tables,
             identity=identity,
             create=False,
-            migrations=outbox.MIGRATIONS,
+            migrations=CORE_MIGRATIONS,
             rebuild=rebuild,
             service_key=service_key,
         )

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: df775e6ca174bf657dee6a36c4a04d3c2fd4bdbc827a440776f2ffc7fd298ab9
+// SHA-256 of the document: f7dd281db9750ca80f51904f11f5cb6e5733b41ed365c6a27db035157cb47275
 
 export interface paths {
     "/docs": {
