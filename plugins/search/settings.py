@@ -71,7 +71,7 @@ class SearchSettings(Section, frozen=True):
         description="The same for the one result whose words clearly come nearest.",
     )
     abstain_below: float = Field(
-        default=0.07,
+        default=0.15,
         ge=0,
         le=1,
         description="query_confidence below which abstaining is recommended.",
