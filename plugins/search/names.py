@@ -10,9 +10,9 @@ English.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 from pyroaring import BitMap
@@ -23,7 +23,7 @@ from plugins.search.models import SearchBody
 from plugins.search.slips import Spellings, find_slips, near_terms, spelled
 from plugins.search.universe import universe
 from runtime.api.context import ReadContext, Vocabulary
-from storage.indexes import among, ordinals_of
+from storage.indexes import Ordinals, among, ordinals_of
 from storage.text import (
     STOP_WORDS,
     QueryText,
@@ -35,7 +35,7 @@ from storage.text import (
 NAMES_IN_QUERY_MAX = 16
 OTHER_TERMS_MIN = 2
 NAME_COMMON_MIN = 10  # memories a name must be in before it says too little to be embedded
-NAMES_LOOKED_AT_ONCE = 4_096
+NAMES_LOOKED_AT_FIRST = 64
 SPEAKERS_LOOKED_FOR_MAX = 1_000  # memories of a search that tell whether its speakers are known
 ROLES = ("user", "assistant", "system", "tool")
 WORD = re.compile(r"[^\W\d_]+")
@@ -233,39 +233,39 @@ def common_names(ctx: ReadContext, body: SearchBody, query: QueryText) -> list[s
     names = [word for word in dict.fromkeys(found[1:]) if word[0].isupper() and not word.isupper()]
     if not names or 2 * len(names) > len(found) or not ENGLISH.search(body.query):
         return []
+    held = _held_by(ctx, {name: query.terms_of(name) for name in names[:NAMES_IN_QUERY_MAX]})
     # The account has at least as many of them as the search, and is asked sooner.
-    text = ctx.index(MEMORY_TEXT)
-    names = [
-        name
-        for name in names[:NAMES_IN_QUERY_MAX]
-        if any(
-            len(text.postings(term).ordinals) >= NAME_COMMON_MIN for term in query.terms_of(name)
-        )
-    ]
-    if not names:
+    common = {
+        name: found
+        for name, found in held.items()
+        if any(len(each) >= NAME_COMMON_MIN for each in found)
+    }
+    if not common:
         return []
-    allowed = universe(ctx, body)
-    first = ordinals_of(allowed[:SPEAKERS_LOOKED_FOR_MAX])
-    if ctx.index(MEMORY_FEATURES).field("speaker", first).any():
+    allowed = ordinals_of(universe(ctx, body))
+    if ctx.index(MEMORY_FEATURES).field("speaker", allowed[:SPEAKERS_LOOKED_FOR_MAX]).any():
         return []
     return [
         name
-        for name in names
-        if any(
-            _are_many(allowed, text.postings(term).ordinals, NAME_COMMON_MIN)
-            for term in query.terms_of(name)
-        )
+        for name, found in common.items()
+        if any(_are_many(allowed, each, NAME_COMMON_MIN) for each in found)
     ]
 
 
-def _are_many(allowed: BitMap, ordinals: np.ndarray, least: int) -> bool:
+def _held_by(ctx: ReadContext, terms_of: Mapping[str, Iterable[str]]) -> dict[str, list[Ordinals]]:
+    """The memories that have each term of a name, all read at once."""
+    terms = list(chain.from_iterable(terms_of.values()))
+    postings = dict(zip(terms, ctx.index(MEMORY_TEXT).postings_of(terms), strict=True))
+    return {name: [postings[term].ordinals for term in own] for name, own in terms_of.items()}
+
+
+def _are_many(allowed: Ordinals, ordinals: Ordinals, least: int) -> bool:
     """Whether so many of the ordinals are allowed, which mostly the first of them tell."""
-    found = 0
-    for start in range(0, len(ordinals), NAMES_LOOKED_AT_ONCE):
-        found += len(allowed & BitMap(ordinals[start : start + NAMES_LOOKED_AT_ONCE]))
-        if found >= least:
-            return True
-    return False
+    found, start, size = 0, 0, NAMES_LOOKED_AT_FIRST
+    while start < len(ordinals) and found < least:
+        found += int(among(allowed, ordinals[start : start + size]).sum())
+        start, size = start + size, 2 * size
+    return found >= least
 
 
 def without(query: str, words: list[str]) -> str:

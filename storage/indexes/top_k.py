@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.indexes.kernels import FLOAT32, INT64, UINT32, in_array, inline, kernel, out_array
+from storage.indexes.kernels import inline
 from storage.indexes.ordinals import Ordinals
 
 Scores = NDArray[np.float32]
@@ -18,69 +18,64 @@ Scores = NDArray[np.float32]
 
 def best(candidates: Ordinals, scores: Scores, k: int) -> tuple[Ordinals, Scores]:
     """The k highest scores (k ≥ 1) with their ordinals."""
-    k = min(k, len(scores))
-    ordinals, highest = np.empty(k, np.uint32), np.empty(k, np.float32)
-    _best(
-        np.ascontiguousarray(candidates, np.uint32),
-        np.ascontiguousarray(scores, np.float32),
-        k,
-        ordinals,
-        highest,
-    )
-    return ordinals, highest
+    if k < len(scores):
+        places = _highest(candidates, scores, k)
+        candidates, scores = candidates[places], scores[places]
+    order = np.lexsort((candidates, scores))[::-1]
+    return candidates[order], scores[order]
 
 
-@inline
-def _sink(highest, ordinals, size, score, ordinal):
-    """Put these in the place of a heap's top, and whatever is then due there."""
-    hole = 0
-    while 2 * hole + 1 < size:
-        child = 2 * hole + 1
-        other = child + 1
-        if other < size and (
-            highest[other] < highest[child]
-            or (highest[other] == highest[child] and ordinals[other] < ordinals[child])
-        ):
-            child = other
-        if score < highest[child] or (score == highest[child] and ordinal < ordinals[child]):
-            break
-        highest[hole], ordinals[hole] = highest[child], ordinals[child]
-        hole = child
-    highest[hole], ordinals[hole] = score, ordinal
+def _highest(candidates: Ordinals, scores: Scores, k: int) -> NDArray[np.intp]:
+    """Places of the k highest of more scores, in no order: a heap of them would take ten times as
+    long.
+    """
+    least = np.partition(scores, len(scores) - k)[len(scores) - k]
+    above, equal = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
+    room = k - len(above)
+    if room < len(equal):
+        newest = np.argpartition(candidates[equal], len(equal) - room)[len(equal) - room :]
+        equal = equal[newest]
+    return np.concatenate((above, equal))
 
 
 @inline
 def offer(highest, ordinals, count, k, score, ordinal):
-    """Put these into a heap of the k best so far, the least of them on top, of which there are
-    `count`, if they belong there; -> how many there are then.
+    """Put these among the candidates so far for the k best, of which there are `count`, if they may
+    belong there; -> how many there are then, fewer than 2k. For kernels, whose callers give what is
+    left to `best`.
+
+    highest, ordinals  (2k + 1,): the last is what has to be exceeded, at first −inf and 0
     """
-    if count < k:
-        child = count
-        while child > 0:
-            parent = (child - 1) // 2
-            if highest[parent] < score or (highest[parent] == score and ordinals[parent] < ordinal):
-                break
-            highest[child], ordinals[child] = highest[parent], ordinals[parent]
-            child = parent
-        highest[child], ordinals[child] = score, ordinal
+    if score < highest[2 * k] or (score == highest[2 * k] and ordinal < ordinals[2 * k]):
+        return count
+    highest[count], ordinals[count] = score, ordinal
+    if count + 1 < 2 * k:
         return count + 1
-    if highest[0] < score or (highest[0] == score and ordinals[0] < ordinal):
-        _sink(highest, ordinals, k, score, ordinal)
-    return count
+    _part(highest, ordinals, k)
+    highest[2 * k], ordinals[2 * k] = highest[k - 1], ordinals[k - 1]
+    return k
 
 
 @inline
-def in_order(highest, ordinals, count):
-    """Take such a heap apart from its top, so that the best comes first."""
-    for left in range(count - 1, 0, -1):
-        score, ordinal = highest[left], ordinals[left]
-        highest[left], ordinals[left] = highest[0], ordinals[0]
-        _sink(highest, ordinals, left, score, ordinal)
-
-
-@kernel(in_array(UINT32), in_array(FLOAT32), INT64, out_array(UINT32), out_array(FLOAT32))
-def _best(candidates, scores, k, ordinals, highest):
-    count = 0
-    for place in range(scores.shape[0]):
-        count = offer(highest, ordinals, count, k, scores[place], candidates[place])
-    in_order(highest, ordinals, count)
+def _part(highest, ordinals, k):
+    """Bring the k best of 2k before the others, the least of them as the last of them."""
+    low, high = 0, 2 * k - 1
+    while low < high:
+        score, ordinal = highest[(low + high) >> 1], ordinals[(low + high) >> 1]
+        left, right = low, high
+        while left <= right:
+            while highest[left] > score or (highest[left] == score and ordinals[left] > ordinal):
+                left += 1
+            while highest[right] < score or (highest[right] == score and ordinals[right] < ordinal):
+                right -= 1
+            if left <= right:
+                highest[left], highest[right] = highest[right], highest[left]
+                ordinals[left], ordinals[right] = ordinals[right], ordinals[left]
+                left += 1
+                right -= 1
+        if k - 1 <= right:
+            high = right
+        elif k - 1 >= left:
+            low = left
+        else:
+            break

@@ -68,7 +68,7 @@ from storage.indexes.lexical.stored import (
     unpacked_forward,
 )
 from storage.indexes.ordinals import Ordinals, look_up_each, ordinals_of
-from storage.indexes.top_k import Scores
+from storage.indexes.top_k import Scores, best
 from storage.store import Reader, Scope, Table, decode_count
 
 TOKEN_BYTES = 8
@@ -409,7 +409,7 @@ class BoundLexical:
             for term, count in zip(joined, found.counts(), strict=True)
         ]
         members = np.zeros(0, np.uint32) if allowed is None else ordinals_of(allowed)
-        ordinals, scores = np.empty(k, np.uint32), np.empty(k, np.float32)
+        ordinals, scores = np.empty(2 * k + 1, np.uint32), np.empty(2 * k + 1, np.float32)
         count = best_scores(
             *found,
             np.array(weights, np.float32),
@@ -421,7 +421,7 @@ class BoundLexical:
             ordinals,
             scores,
         )
-        return ordinals[:count], scores[:count]
+        return best(ordinals[:count], scores[:count], k)
 
     def _load(self, terms: Sequence[str]) -> EndToEnd:
         """The postings of distinct terms, from the store or from what is held of them."""

@@ -29,7 +29,7 @@ from storage.indexes.lexical.stored import (
     POSTINGS_SHIFT,
 )
 from storage.indexes.ordinals import lower_bound, place_among
-from storage.indexes.top_k import in_order, offer
+from storage.indexes.top_k import offer
 
 WINDOW_SHIFT = 15
 # Scores whose highest is looked at before each: the processor compares so many at once.
@@ -80,10 +80,11 @@ def best_scores(
     ordinals, occurrences, ends, weights, base, slope, blocks, lengths, members, all_of, k, best,
     highest,
 ):  # fmt: skip
-    """Fill the last two with the k best documents by BM25, by score, then ordinal, both descending;
-    -> how many there are. Allowed are the members, which ascend, or with all_of each document. A
-    term without a weight is left out.
+    """Fill the last two (`offer`) with documents among which the k best by BM25 are; -> how many
+    there are. Allowed are the members, which ascend, or with all_of each document. A term without a
+    weight is left out.
     """
+    highest[2 * k], best[2 * k] = -np.inf, 0
     totals = np.empty(_WINDOW, np.float32)
     nexts, count, member = np.empty(ends.shape[0], np.int64), 0, 0
     last = np.int64(0)  # ordinal of all postings
@@ -122,7 +123,6 @@ def best_scores(
                 if total > 0:
                     count = offer(highest, best, count, k, total, members[place])
         member = behind
-    in_order(highest, best, count)
     return count
 
 
@@ -164,11 +164,11 @@ def _offer_high(totals, used, window, members, member, behind, k, count, best, h
         most = np.float32(0)
         for place in range(start, end):
             most = max(most, totals[place])
-        if most == 0 or (count == k and most < highest[0]):
+        if most == 0 or most < highest[2 * k]:
             continue
         for place in range(start, end):
             total = totals[place]
-            if total == 0 or (count == k and total < highest[0]):
+            if total == 0 or total < highest[2 * k]:
                 continue
             ordinal = window + np.uint64(place)
             if behind > 0:
