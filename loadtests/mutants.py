@@ -640,6 +640,21 @@ MUTANTS = (
         "if False:",
         "tests/runtime/shard/test_slot_moves_fenced.py::test_a_step_that_comes_once_more_at_the_end_changes_nothing[take]",
     ),
+    Mutant(
+        "a repeated key answers with what is gone",
+        "runtime/shard/idempotency.py",
+        "if not all(records[each[:3]](ctx, each) for each in row.about):",
+        "if False:",
+        "tests/plugins/test_replay_of_what_is_gone.py::"
+        "test_a_change_of_a_memory_is_not_repeated_once_it_is_deleted",
+    ),
+    Mutant(
+        "conditions that hold for every memory delete all",
+        "plugins/memories/operations.py",
+        'if holds_whatever(compile_filter(ctx, body.filters, ("body", "filters"))):',
+        "if False:",
+        "tests/plugins/memories/test_listing.py::test_conditions_that_name_nobody_delete_nothing",
+    ),
 )
 
 
