@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
@@ -30,6 +31,7 @@ _PAUSE_SECONDS_MIN, _PAUSE_SECONDS_MAX = 0.001, 0.05
 _SCIPY = "scipy.linalg"
 _loading = RLock()
 _declared: list[Kernel] = []
+_known: dict[int, Kernel] = {}  # by id(): of each, and of what was compiled of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,10 @@ class Kernel:
         self.__doc__, self.__name__ = function.__doc__, function.__name__
         self._function, self._signature, self._options = function, signature, options
         self._compiled: Callable | None = None
+        # Its own and those of what it calls.
+        self._sources, self._constants = {function.__code__.co_filename}, set[str]()
         _declared.append(self)
+        _known[id(self)] = self
 
     def __call__(self, *arguments: Any) -> Any:
         return (self._compiled or self.compiled())(*arguments)
@@ -74,9 +79,16 @@ class Kernel:
                 # there but what is compiled itself.
                 names = self._function.__globals__
                 for name in self._function.__code__.co_names:
-                    if isinstance(called := names.get(name), Kernel):
+                    found = names.get(name)
+                    called = _known.get(id(found))
+                    if called is not None:
                         names[name] = called.compiled()
+                        self._sources |= called._sources
+                        self._constants |= called._constants
+                    elif isinstance(found, int | float | np.generic):
+                        self._constants.add(f"{name} = {found!r}")
                 self._compiled = self._make()
+                _known[id(self._compiled)] = self
         return self._compiled
 
     def _make(self) -> Callable:
@@ -86,10 +98,21 @@ class Kernel:
         with _without_linear_algebra():
             made = njit(**self._options)(self._function)
             if signature is not None:
+                _note_what_is_in(made, self._sources, self._constants)
                 with _one_at_a_time(made):
                     made.compile(signature)
                 made.disable_compile()
         return made
+
+
+def _note_what_is_in(made: Any, sources: Collection[str], constants: Collection[str]) -> None:
+    """Have what was compiled before count as another loop's once any of these files or numbers has
+    changed: Numba looks at the file in which a loop stands, while what it calls, and the numbers
+    that it takes from elsewhere, are compiled into it.
+    """
+    file = made._cache._cache_file
+    digests = (hashlib.sha256(Path(each).read_bytes()).digest() for each in sorted(sources))
+    file._source_stamp = (file._source_stamp, *digests, *sorted(constants))
 
 
 @contextlib.contextmanager
@@ -165,9 +188,7 @@ def kernel(
 
 
 def inline(function: Callable) -> Kernel:
-    """Decorator: a piece of compiled functions of the same file, compiled into each that calls
-    it.
-    """
+    """Decorator: a piece of compiled functions, compiled into each that calls it."""
     return Kernel(function, None, nogil=True, fastmath=True, error_model="numpy")
 
 

@@ -64,3 +64,38 @@ def test_of_processes_that_start_together_one_compiles(tmp_path: Path) -> None:
         each.stdin.flush()
     compiled = [int(each.communicate(timeout=60)[0]) for each in started]
     assert sorted(compiled) == [0, 0, 1]
+
+
+CALLED = """
+from storage.indexes.kernels import inline
+
+@inline
+def share(number):
+    return number * {}
+"""
+CALLING = """
+from called import share
+from numbers_of import MORE
+from storage.indexes.kernels import INT64, kernel
+
+@kernel(INT64, result=INT64)
+def shared(number):
+    return share(number) + MORE
+
+print(shared(7), sum(shared.compiled().stats.cache_hits.values()))
+"""
+
+
+def test_a_change_of_what_is_compiled_into_a_loop_is_compiled(tmp_path: Path) -> None:
+    (tmp_path / "calling.py").write_text(CALLING)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    said = []
+    for factor, more in ((2, 0), (2, 0), (3, 0), (3, 1)):
+        (tmp_path / "called.py").write_text(CALLED.format(factor))
+        (tmp_path / "numbers_of.py").write_text(f"MORE = {more}")
+        found = subprocess.run(
+            [sys.executable, "-B", "-c", "import calling"],
+            capture_output=True, text=True, timeout=60, check=True, env=environment,
+        )  # fmt: skip
+        said.append(found.stdout.split())
+    assert said == [["14", "0"], ["14", "1"], ["21", "0"], ["22", "0"]]
