@@ -301,9 +301,10 @@ class Operation:
     streams: ClassVar[bool] = False
 
     @property
-    def empty_is_absent(self) -> bool:
-        """Whether an empty query parameter means that it is absent. A client that fills one from an
-        unset variable must not change or delete something else instead.
+    def is_query_lenient(self) -> bool:
+        """Whether an empty query parameter means that it is absent, and an unknown one nothing. A
+        client that fills one from an unset variable, or misspells it, must not change or delete
+        something else instead.
         """
         return self.kind is Kind.READ
 

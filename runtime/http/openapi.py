@@ -243,7 +243,7 @@ def _parameters(operation: Operation, path: str, schemas: Schemas) -> list[Json]
                 "required": name in required,
                 "schema": schema,
             }
-            parameter["allowEmptyValue"] = operation.empty_is_absent and name not in required
+            parameter["allowEmptyValue"] = operation.is_query_lenient and name not in required
             parameters.append(
                 parameter
                 | ({"description": field["description"]} if "description" in field else {})

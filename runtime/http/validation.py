@@ -229,14 +229,14 @@ def _lines_of(raw: bytes) -> Iterator[bytes]:
 
 
 class QueryParser:
-    """Parses and validates the query strings of one operation: empty values are absent, list fields
-    collect, no other has two values.
+    """Parses and validates the query strings of one operation: list fields collect, no other has
+    two values. Of a lenient one empty values are absent, and what is unknown is left out.
     """
 
     def __init__(self, operation: Operation):
         assert operation.query is not None
         self._model = operation.query
-        self._empty_is_absent: bool = operation.empty_is_absent
+        self._lenient: bool = operation.is_query_lenient
         fields = self._model.model_fields.items()
         self._names = frozenset(field.alias or name for name, field in fields)
         self._lists = frozenset(
@@ -254,7 +254,7 @@ class QueryParser:
                     query_string.decode("ascii"),
                     errors="strict",
                     max_num_fields=QUERY_FIELDS_MAX,
-                    keep_blank_values=not self._empty_is_absent,
+                    keep_blank_values=not self._lenient,
                 )
             except ValueError:
                 raise BadRequest(
@@ -266,6 +266,13 @@ class QueryParser:
                 elif name in self._names and values.setdefault(name, value) != value:
                     raise ValidationFailed.at(
                         ("query", name), "may have only one value", "repeated"
+                    )
+                elif name not in self._names and not self._lenient:
+                    taken = ", ".join(sorted(self._names))
+                    raise ValidationFailed.at(
+                        ("query",),
+                        f"holds what this request does not take; it takes {taken}",
+                        "extra",
                     )
         try:
             return self._model.model_validate(values)

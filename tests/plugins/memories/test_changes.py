@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from runtime.api.context import WriteContext
 from runtime.timestamps import iso
 from tests.support.embedding import WordEmbedder
 from tests.support.memory_harness import call, checked, events, found, ids, inside, nothing_left
+from tests.support.served import Served
 from tests.support.shard_harness import ShardHarness
 
 # --- change ---------------------------------------------------------------------------------------
@@ -244,6 +246,24 @@ def test_deleting_all_is_at_once_and_swept_in_steps(
     assert harness(
         "memories.delete_all", who=ada, query={"confirm": "delete-all-memories"}
     ).body == {"deleted": 0}
+
+
+def test_what_deleting_all_cannot_be_narrowed_by_deletes_nothing(service: Served) -> None:
+    token = service.register()
+    ask = partial(service.http.request, headers={"Authorization": f"Bearer {token}"})
+    assert ask("POST", "/v1/memories", json={"content": "Tea.", "tags": ["a"]}).status_code == 201
+    assert ask("POST", "/v1/collections", json={"name": "mine"}).status_code == 201
+    for kind, narrowed in (
+        ("memories", "tag=drafts"),
+        ("memories", "created_before=2020-01-01"),
+        ("memories", "userid=ada"),
+        ("collections", "name_prefix=tmp-"),
+    ):
+        refused = ask("DELETE", f"/v1/{kind}/all?confirm=delete-all-{kind}&{narrowed}")
+        assert refused.status_code == 422, refused.text
+        assert "confirm" in refused.json()["error"]["message"]
+    for kind, left in (("memories", 1), ("collections", 2)):
+        assert ask("GET", f"/v1/{kind}").json()["total_count"] == left
 
 
 def test_a_deleted_collection_takes_its_memories_along(

@@ -188,13 +188,16 @@ def test_deleting_the_profile_ends_its_sessions(service: OverHttp, me: str) -> N
     )
 
 
-def test_an_empty_user_id_is_not_the_accounts_own_profile(service: OverHttp, me: str) -> None:
+def test_an_empty_or_misspelt_user_id_is_not_the_accounts_own_profile(
+    service: OverHttp, me: str
+) -> None:
     ask = partial(service.http.request, headers={"Authorization": f"Bearer {me}"})
     assert ask("PATCH", "/v1/profile", json={"name": "Owner"}).status_code == 200
     for method, more in (("DELETE", {}), ("PATCH", {"json": {"name": "Somebody"}})):
-        refused = ask(method, "/v1/profile?user_id=", **more)
-        assert refused.status_code == 422, refused.text
-        assert refused.json()["error"]["details"][0]["loc"] == ["query", "user_id"]
+        for query, loc in (("user_id=", ["query", "user_id"]), ("userid=ada", ["query"])):
+            refused = ask(method, f"/v1/profile?{query}", **more)
+            assert refused.status_code == 422, refused.text
+            assert refused.json()["error"]["details"][0]["loc"] == loc
     assert ask("GET", "/v1/profile?user_id=").json()["name"] == "Owner"
 
 

@@ -280,6 +280,16 @@ def test_an_empty_filter_of_a_write_is_refused_since_absence_would_mean_everythi
     assert failed.value.details[0]["loc"] == ["query", "owner"]
 
 
+def test_an_unknown_filter_of_a_write_is_refused_since_without_it_all_would_be_meant():
+    queries = validation.QueryParser(operation("DELETE", query=DangerousFilters))
+    for unknown in (b"ownr=%s" % SECRET.encode(), b"owner=ada&%s=1" % SECRET.encode(), b"x"):
+        with pytest.raises(ValidationFailed) as failed:
+            queries.parse(unknown)
+        (detail,) = failed.value.details
+        assert detail["loc"] == ["query"] and "owner" in detail["msg"]
+        assert SECRET not in str(failed.value.details)
+
+
 def test_long_digits_in_texts_and_integers_of_64_bits_are_welcome():
     content = "1" * 40
     body = (
