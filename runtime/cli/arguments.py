@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -284,8 +285,7 @@ def _add_ingest(commands: Commands) -> None:
     )
     files.add_argument(
         "--at-once",
-        type=int,
-        choices=range(1, 17),
+        type=_between(1, 16),
         default=4,
         metavar="N",
         help="uploads side by side, 1 to 16 (%(default)s)",
@@ -334,8 +334,7 @@ def _add_bench(commands: Commands) -> None:
     )
     measure.add_argument(
         "--seconds",
-        type=int,
-        choices=range(1, 3601),
+        type=_between(1, 3600),
         default=60,
         metavar="N",
         help="how long in all, 1 to 3600 (%(default)s)",
@@ -456,6 +455,16 @@ def _count(text: str) -> int:
     if number < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")
     return number
+
+
+def _between(least: int, most: int) -> Callable[[str], int]:
+    def number_of(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdigit() else least - 1
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(f"must be {least} to {most}")
+        return number
+
+    return number_of
 
 
 def _id(text: str) -> str:

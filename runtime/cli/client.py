@@ -54,6 +54,8 @@ class Client:
                 trust_env=remote,
                 timeout=CALL_SECONDS_MAX,
             )
+        except UnicodeEncodeError:
+            raise CallFailed("The key holds a character that no API key has.") from None
         except (httpx.InvalidURL, ValueError) as error:
             raise CallFailed(f"{base_url} is not the address of a service: {error}.") from None
 

@@ -155,14 +155,18 @@ def export_file(parsed: argparse.Namespace) -> int:
         raise CommandFailed("Parquet is written to a file, not to standard output; name one")
     if form == "parquet" and PARQUET.is_missing:
         raise CommandFailed(f"{PARQUET.purpose} needs more packages: {PARQUET.command}")
-    if parsed.file != "-" and not Path(parsed.file).absolute().parent.is_dir():
-        raise CommandFailed(f"there is no folder {Path(parsed.file).absolute().parent}")
+    path = Path(parsed.file)
+    if parsed.file != "-" and not path.absolute().parent.is_dir():
+        raise CommandFailed(f"there is no folder {path.absolute().parent}")
+    if parsed.file != "-" and path.exists() and not path.is_file():
+        # Whatever it is, such as a device, a file would be put in its place.
+        raise CommandFailed(f"{path} is there, and is no file; - is standard output")
     with _account(parsed) as client:
         if parsed.file == "-":
             for memory, _ in export_memories.memories(client, chosen):
                 sys.stdout.write(export_memories.line(memory))
             return OK
-        count = export_memories.run(client, Path(parsed.file), form, chosen, sys.stderr)
+        count = export_memories.run(client, path, form, chosen, sys.stderr)
     print(f"{count:,} memories are in {parsed.file}.")
     return OK
 

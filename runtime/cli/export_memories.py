@@ -62,7 +62,9 @@ def run(client: Client, path: Path, form: str, chosen: Mapping[str, str], out: T
     """Write the file in one of FORMATS; -> the number of memories in it. Parquet needs its extra.
     Raises CallFailed, OSError.
     """
-    beside, count = path.with_name(path.name + UNFINISHED), 0
+    path = path.resolve()  # a link goes on leading to it
+    # Another export to the same name at the same time writes a file of its own.
+    beside, count = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}"), 0
 
     def counted() -> Iterator[dict[str, Any]]:
         nonlocal count
@@ -78,13 +80,12 @@ def run(client: Client, path: Path, form: str, chosen: Mapping[str, str], out: T
 
     try:
         (_write_parquet if form == "parquet" else _write_lines)(beside, counted())
-    except BaseException:
-        if not count:  # what is refused leaves nothing behind
-            beside.unlink(missing_ok=True)
+        with beside.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:  # what is refused or interrupted leaves nothing behind
+        beside.unlink(missing_ok=True)
         raise
-    with beside.open("rb") as file:
-        os.fsync(file.fileno())
-    os.replace(beside, path)
     return count
 
 

@@ -224,7 +224,9 @@ def _saved(state: Path, service: str) -> dict[str, Any]:
 
 
 def _save(state: Path, progress: dict[str, Any]) -> None:
-    """Written beside and renamed, so that an interrupted write leaves the last one."""
-    beside = state.with_name(state.name + ".new")
+    """Written beside and renamed, so that an interrupted write leaves the last one; under a name
+    that another import of the same file does not use.
+    """
+    beside = state.with_name(f"{state.name}.{os.getpid()}")
     beside.write_text(json.dumps(progress))
     os.replace(beside, state)

@@ -12,6 +12,7 @@ with its reason.
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -45,7 +46,7 @@ def files_in(paths: Sequence[Path]) -> Iterator[Path]:
     """The files named, and all below the folders named, in order; what is hidden by a leading dot
     and links out of a folder are left out.
 
-    Raises FileNotFoundError.
+    Raises OSError for what is not there, or is neither.
     """
     for path in paths:
         if not path.exists():
@@ -53,6 +54,8 @@ def files_in(paths: Sequence[Path]) -> Iterator[Path]:
         if path.is_file():
             yield path
             continue
+        if not path.is_dir():
+            raise OSError(f"{path} is neither a file nor a folder.")
         for inside in sorted(path.rglob("*")):
             hidden = any(part.startswith(".") for part in inside.relative_to(path).parts)
             if not hidden and inside.is_file() and inside.resolve().is_relative_to(path.resolve()):
@@ -114,15 +117,22 @@ def _upload(client: Client, path: Path, collection_id: str, tags: str) -> tuple[
     if there and there[0]["status"] != "failed":
         return 200, there[0]
     fields = {"collection_id": collection_id} | ({"tags": tags} if tags else {})
-    labels = hashlib.sha256(f"{path.name}/{tags}/{collection_id}".encode()).hexdigest()
+    labels = hashlib.sha256(os.fsencode(f"{path.name}/{tags}/{collection_id}")).hexdigest()
     key = f"ingest-{digest[:32]}-{labels[:16]}"
     key += f"-{there[0]['version']}" if there else ""
 
     def send() -> dict:
         with path.open("rb") as file:
-            return client.upload("/v1/documents/upload", path.name, file, fields, key)
+            return client.upload("/v1/documents/upload", _readable(path.name), file, fields, key)
 
     return 202, _patiently(send)["document"]
+
+
+def _readable(name: str | Path) -> str:
+    """A file's name as text: of an older encoding's bytes, which are no UTF-8, signs for what
+    cannot be read.
+    """
+    return os.fsencode(name).decode(errors="replace")
 
 
 def _digest(path: Path) -> str:
@@ -175,8 +185,10 @@ def _document(client: Client, document_id: str) -> dict:
 
 def summary(outcome: IngestedFiles) -> str:
     """The lines to print at the end."""
-    lines = [f"{path}: {why}" for path, why in outcome.failed]
-    lines += [f"{path}: not a supported format, left out" for path in outcome.unsupported]
+    lines = [f"{_readable(path)}: {_readable(why)}" for path, why in outcome.failed]
+    lines += [
+        f"{_readable(path)}: not a supported format, left out" for path in outcome.unsupported
+    ]
     counts = [
         f"{outcome.uploaded} uploaded",
         f"{outcome.present} there already",

@@ -92,6 +92,8 @@ def open_source(
     """
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {path}.")
+    if not (path.is_file() or path.is_dir()):
+        raise ImportFailed(f"{path} is neither a file nor a folder; a file is read twice")
     shape, path = _shape(path, form)
     given, chosen = given or {}, tuple(only)
     if chosen and shape not in ("chroma", "qdrant", ARCHIVE):

@@ -18,6 +18,7 @@ from runtime.cli.moving_in.records import ImportFailed
 DOCUMENT_BYTES_MAX = 512 * 1024**2
 VALUE_CHARS_MAX = 16 * 1024**2
 CHUNK_CHARS = 256 * 1024
+_BROKEN = (ValueError, RecursionError)  # the latter is of what is nested too deeply
 _WHITE = re.compile(r"[ \t\r\n]*")
 
 
@@ -53,7 +54,7 @@ def _is_lines(head: str) -> bool:
     first, newline, rest = head.lstrip().partition("\n")
     try:
         json.loads(first)
-    except ValueError:
+    except _BROKEN:
         return False
     return bool(newline and rest.strip())
 
@@ -66,7 +67,7 @@ def _lines(path: Path, file: TextIO) -> Iterator[Any]:
             continue
         try:
             yield json.loads(line)
-        except ValueError as broken:
+        except _BROKEN as broken:
             raise _neither(path, broken, number) from None
 
 
@@ -79,8 +80,8 @@ def _whole(path: Path, file: TextIO, size: int) -> Any:
     text = file.read()
     try:
         return json.loads(text)
-    except json.JSONDecodeError as broken:
-        raise _neither(path, broken, broken.lineno) from None
+    except _BROKEN as broken:
+        raise _neither(path, broken, getattr(broken, "lineno", 1)) from None
 
 
 class _Window:
@@ -146,9 +147,13 @@ def _element(path: Path, window: _Window, decoder: json.JSONDecoder) -> tuple[An
         except json.JSONDecodeError as broken:
             if window.ended or len(window.text) - window.at > VALUE_CHARS_MAX:
                 raise _neither(path, broken, window.line) from None
+        except _BROKEN as broken:
+            raise _neither(path, broken, window.line) from None
         window.widen()
 
 
-def _neither(path: Path, broken: ValueError, line: int) -> ImportFailed:
+def _neither(path: Path, broken: Exception, line: int) -> ImportFailed:
     said = broken.msg if isinstance(broken, json.JSONDecodeError) else "not a value"
+    if isinstance(broken, RecursionError):
+        said = "nested too deeply"
     return ImportFailed(f"{path} is neither JSON nor JSON Lines: {said} at line {line}")

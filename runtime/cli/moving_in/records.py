@@ -134,7 +134,7 @@ def memory(
 def _keep(further: dict[str, Any], name: str, value: Any) -> None:
     """Into the metadata: an object named metadata is the metadata, anything else has its name."""
     if name in ("metadata", "metadata_") and isinstance(value, str):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             value = json.loads(value)
     if isinstance(value, Mapping) and name in ("metadata", "metadata_"):
         further.update(value)
@@ -174,7 +174,7 @@ def _labels(value: Any) -> list[str]:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = value.strip("[] ")
     if isinstance(value, str):
         value = value.replace(";", ",").split(",")

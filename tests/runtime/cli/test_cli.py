@@ -318,3 +318,16 @@ def test_a_variable_that_is_not_set_is_not_everybody(
         main([*command, "--user-id", ""])
     assert ended.value.code == 2
     assert "--user-id: must not be empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [("bench", "--seconds", "0"), ("ingest", "a.md", "--at-once", "x")]
+)
+def test_a_number_out_of_range_is_told_its_bounds(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert f"{words[-2]}: must be 1 to " in told and len(told) < 100

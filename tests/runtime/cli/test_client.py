@@ -115,3 +115,8 @@ def test_the_address_of_clients_is_none_that_the_operator_s_token_goes_to(
         assert parser().parse_args(words).base_url == "https://elsewhere.example", words
     for words in (["status"], ["admin", "accounts"], ["keys", "create", "--email", "a@b.example"]):
         assert parser().parse_args(words).base_url is None, words
+
+
+def test_a_key_that_no_header_holds_is_told_without_repeating_it() -> None:
+    with pytest.raises(CallFailed, match=r"^The key holds a character that no API key has\.$"):
+        Client("http://127.0.0.1:1", "mem_sk_é")

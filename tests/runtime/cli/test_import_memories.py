@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runtime.cli import export_memories
+from runtime.cli import export_memories, main
 from runtime.cli import import_memories as importer
 from runtime.cli.client import CallFailed, Client
 from runtime.cli.export_memories import FORMATS
@@ -222,11 +223,60 @@ def test_what_is_exported_is_imported_elsewhere(
     assert "2025-01-01T08:00:00.125Z" in told(other)[0]
 
 
-def test_an_export_that_is_refused_leaves_nothing(tmp_path: Path, service: Through) -> None:
+def test_an_export_that_is_refused_or_interrupted_leaves_nothing(
+    tmp_path: Path, service: Through
+) -> None:
     for form in FORMATS:
         with pytest.raises(CallFailed):
             export(service, tmp_path / "none", form, {"collection_id": "col_x"}, io.StringIO())
+    service.call("POST", MEMORY_PATH, {"content": "Tea."})
+
+    class Interrupted(io.StringIO):
+        def write(self, shown: str) -> int:
+            raise KeyboardInterrupt
+
+    for form in FORMATS:
+        with pytest.raises(KeyboardInterrupt):
+            export(service, tmp_path / "none", form, {}, Interrupted())
     assert list(tmp_path.glob("none*")) == []
+
+
+def test_an_export_leaves_a_link_a_link(tmp_path: Path, service: Through) -> None:
+    there, link = tmp_path / "there.jsonl", tmp_path / "link.jsonl"
+    link.symlink_to(there)
+    there.write_text("old\n")
+    assert export(service, link, "jsonl", {}, io.StringIO()) == 0
+    assert link.is_symlink() and there.read_text() == ""
+
+
+def test_nothing_but_a_file_is_exported_to_or_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        assert main(["export", str(path), "--api-key", "x"]) == 1
+        assert "is there, and is no file" in capsys.readouterr().err
+    assert main(["import", str(tmp_path / "pipe"), "--dry-run"]) == 1
+    assert "is neither a file nor a folder" in capsys.readouterr().err
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"content": "a"}\n' + "[" * 100_000,
+        '{"a":' * 100_000,
+        "[" + "9" * 5000 + "]",
+        '[{"content": ' + "[" * 100_000,
+    ],
+    ids=["array", "lines", "object", "digits", "element"],
+)
+def test_what_is_nested_too_deeply_is_a_sentence(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text(text)
+    with pytest.raises(ImportFailed, match=r"is neither JSON nor JSON Lines: .* at line"):
+        list(open_source(path).records(Ledger()))
 
 
 def test_of_an_accounts_export_memories_and_what_was_entered_into_the_graph_come(

@@ -60,6 +60,26 @@ def test_a_folder_goes_in_and_the_next_run_goes_on(service: Served, tmp_path: Pa
     assert named.returncode == 1 and "not a supported format" in named.stdout
 
 
+def test_a_name_that_is_no_utf8_hinders_no_file(service: Served, tmp_path: Path) -> None:
+    token = service.register()
+    (tmp_path / "note.md").write_text("The boat is red.")
+    (tmp_path / os.fsdecode(b"caf\xe9.md")).write_text("The cup is blue.")
+    (tmp_path / os.fsdecode(b"broken\xff.json")).write_text("{")
+    done = ingest(service, token, tmp_path)
+    assert done.stdout.splitlines() == [
+        f"{tmp_path}/broken\ufffd.json: The file is not valid JSON.",
+        "3 uploaded, 0 there already, 1 failed.",
+    ], done.stderr
+    there = {"note.md": "completed", "caf\ufffd.md": "completed", "broken\ufffd.json": "failed"}
+    assert listed(service, token) == there
+
+
+def test_what_is_named_and_is_no_file_is_refused(service: Served, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    refused = ingest(service, service.register(), tmp_path / "pipe")
+    assert refused.returncode == 1 and "is neither a file nor a folder" in refused.stderr
+
+
 def test_what_stops_everything_is_one_sentence(service: Served, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("A note.")
     refused = ingest(service, "mem_sk_" + "0" * 64, tmp_path)
