@@ -147,7 +147,10 @@ def _checked(name: str, reference: str) -> bool:
     module, _, attribute = reference.partition(":")
     try:
         plugin = getattr(importlib.import_module(module), attribute)
-    except Exception as failed:  # whatever somebody else's module raises is what has to be told
+    except (
+        Exception,
+        SystemExit,
+    ) as failed:  # whatever somebody else's module raises is what has to be told
         print(f"✗ {name}: {reference} cannot be loaded: {type(failed).__name__}: {failed}")
         return False
     if getattr(plugin, "name", None) != name:

@@ -11,7 +11,7 @@ import pytest
 
 import mneme
 from mneme import last_ordinal
-from mneme.testing import Harness, check_plugin
+from mneme.testing import Harness, check_plugin, harness
 from runtime.api.operation import Idempotency, Read, View, Write
 from runtime.api.plugin import Plugin
 from runtime.cli.plugins import files
@@ -211,9 +211,51 @@ def test_what_it_keeps_has_the_room_of_the_tier(tmp_path: Path) -> None:
             replace(NOTES_PLUGIN, operations=(replace(MAKE, summary="Make it."),)),
             ["without a full stop"],
         ),
+        (
+            replace(
+                NOTES_PLUGIN, operations=(replace(MAKE, handler=lambda *_: {**put(*_), "id": 7}),)
+            ),
+            ["notes.create: its answer is not true at id"],
+        ),
+        (
+            replace(
+                NOTES_PLUGIN, operations=(replace(MAKE, handler=lambda *_: {**put(*_), "x": 7}),)
+            ),
+            ["notes.create: its answer names x, which the model does not have"],
+        ),
+        (
+            replace(NOTES_PLUGIN, operations=(replace(MAKE, credits=-5),)),
+            ["its credits must be 0 or more"],
+        ),
     ],
 )
 def test_the_contract_tells_what_is_not_kept(plugin: Plugin, says: list[str]) -> None:
     told = check_plugin(plugin)
     assert len(told) == len(says), told
     assert all(any(what in sentence for sentence in told) for what in says), told
+
+
+def test_the_contract_tells_of_jobs_that_do_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def put_and_enqueue(ctx, body):
+        ctx.enqueue("notes.fold", {})
+        return put(ctx, body)
+
+    plugin = replace(
+        NOTES_PLUGIN,
+        operations=(replace(MAKE, handler=put_and_enqueue),),
+        jobs=(mneme.Job("notes.fold", crash),),
+    )
+    monkeypatch.setattr(harness, "JOBS_SECONDS_MAX", 0.5)
+    assert [told for told in check_plugin(plugin) if "its jobs do not end" in told]
+
+
+def test_a_module_that_ends_the_process_is_no_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "pyproject.toml").write_text(
+        '[project.entry-points."mneme.plugins"]\nleaving = "mneme_plugin_leaving:plugin"\n'
+    )
+    (tmp_path / "mneme_plugin_leaving.py").write_text("raise SystemExit(0)\n")
+    status, out, _ = command("plugin", "check", tmp_path)
+    assert status == 1 and "cannot be loaded: SystemExit" in out

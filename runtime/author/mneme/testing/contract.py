@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from mneme.testing.harness import Harness
+from mneme.testing.harness import JOBS_SECONDS_MAX, Harness
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Flow, Idempotency, Kind, Operation
 from runtime.api.plugin import CORE_ID_PREFIXES, Plugin, RegistryError, Retriever
@@ -47,7 +47,8 @@ def check_plugin(plugin: Plugin, *others: Plugin, live: Live | None = None) -> l
         except (RegistryError, ValueError) as refused:
             return [*found, f"it cannot be installed: {refused}"]
         with service:
-            return [*found, *_undocumented(service, plugin), *_lived(service, plugin, live)]
+            found += [*_undocumented(service, plugin), *_lived(service, plugin, live)]
+    return list(dict.fromkeys(found))  # what makes something is called twice
 
 
 # --- as it is declared ----------------------------------------------------------------------------
@@ -78,6 +79,8 @@ def _judged(operation: Operation, buckets: Iterable[str]) -> Iterator[str]:
         yield f"its scope must be one of {', '.join(SCOPES)}"
     if operation.rate not in buckets:
         yield f"its rate bucket {operation.rate!r} is declared by no plugin (`rates`)"
+    if not callable(operation.credits) and operation.credits < 0:
+        yield "its credits must be 0 or more"
     if not all(200 <= status < 300 for status in operation.statuses):
         yield "its statuses must be those of a success"
     yield from _examples(operation)
@@ -151,7 +154,10 @@ def _lived(service: Harness, plugin: Plugin, live: Live | None) -> Iterator[str]
         yield from _called(service, operation, me, ids)
     if live is not None:
         live(service, me)
-    service.settle()
+    try:
+        service.settle()
+    except TimeoutError:
+        yield f"its jobs do not end within {JOBS_SECONDS_MAX} seconds; the log says what they raise"
     for retriever in plugin.retrievers:
         yield from _searched(service, retriever, me)
     yield from _verified(service, plugin, me)
@@ -171,8 +177,14 @@ def _called(service: Harness, operation: Operation, me: str, ids: dict[str, str]
             f"operation {operation.name} answers its own example with {answer.status_code}: "
             f"{answer.text[:200]}"
         )
-    elif operation.method == "POST" and answer.is_success and answer.content[:1] == b"{":
-        ids |= {name: value for name, value in answer.json().items() if isinstance(value, str)}
+    elif answer.is_success and answer.content[:1] == b"{":
+        if operation.response is not None:
+            yield from (
+                f"operation {operation.name}: {what}"
+                for what in _untrue("answer", operation.response, answer.json())
+            )
+        if operation.method == "POST":
+            ids |= {name: value for name, value in answer.json().items() if isinstance(value, str)}
 
 
 def _searched(service: Harness, retriever: Retriever, me: str) -> Iterator[str]:
