@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.cli.chosen_settings import service_settings
-from runtime.cli.client import Client, content_of, local_base_url
+from runtime.cli.client import CallFailed, Client, NobodyAnswers, content_of, local_base_url
 from runtime.cli.columns import columns
 from runtime.installation import DirectoryInUse, Layout, Secrets, held
 from runtime.limits import CALL_SECONDS_MAX, TIERS
@@ -65,6 +65,7 @@ def operator_client(parsed: Namespace, settings: Settings) -> Iterator[Caller]:
     SecretsError, StoreError, CallFailed.
     """
     base_url: str | None = parsed.base_url
+    user: DirectoryInUse | None = None
     if settings.cluster.name is not None:  # its shards are on other machines, too
         with Client(
             base_url or local_base_url(settings), Secrets.of(settings).operator_token
@@ -79,11 +80,21 @@ def operator_client(parsed: Namespace, settings: Settings) -> Iterator[Caller]:
         if base_url is None:
             try:
                 stack.enter_context(held(settings.data_dir))
-            except DirectoryInUse:
-                base_url = local_base_url(settings)
-        yield stack.enter_context(
-            _files(service_settings(parsed), token) if base_url is None else Client(base_url, token)
-        )
+            except DirectoryInUse as used:
+                base_url, user = local_base_url(settings), used
+        try:
+            yield stack.enter_context(
+                _files(service_settings(parsed), token)
+                if base_url is None
+                else Client(base_url, token)
+            )
+        except NobodyAnswers as failed:
+            if user is None:
+                raise
+            raise CallFailed(
+                f"{user} It does not answer at {base_url}: name its address with --host and "
+                "--port, or --base-url."
+            ) from failed
 
 
 @contextlib.contextmanager

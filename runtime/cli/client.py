@@ -31,6 +31,10 @@ class CallFailed(Exception):
         self.retry_after = retry_after
 
 
+class NobodyAnswers(CallFailed):
+    """Nothing listens at the address."""
+
+
 class Client:
     """Calls to one service with one credential. Use it as a context manager.
 
@@ -109,7 +113,7 @@ class Client:
         try:
             return self._http.request(method, path, **sent)
         except (httpx.ConnectError, httpx.ConnectTimeout):
-            raise CallFailed(
+            raise NobodyAnswers(
                 f"No service answers at {self.base_url}; start one with `mneme serve`."
             ) from None
         except httpx.HTTPError as error:

@@ -296,6 +296,13 @@ def test_the_doctor_finds_the_running_service(service, capsys):
     assert f"a service answers at {host}:{port}" in shown
 
 
+def test_a_command_for_the_operator_names_who_uses_the_data_where_nobody_answers(service, capsys):
+    at = ("--data-dir", str(service.data_dir), "--port", "9")
+    told = refusal(capsys, "admin", "accounts", *at)
+    assert f"is in use by process {service.process.pid}. It does not answer at" in told
+    assert "--port" in told and "mneme serve" not in told
+
+
 def test_a_second_service_on_the_same_directory_is_refused(service):
     assert f"is in use by process {service.process.pid}" in failed_start(service.data_dir)
 
