@@ -113,7 +113,9 @@ class Cleanup(View):
     status: Literal["queued"] = Field(
         description="Removal of derived data goes on in the background."
     )
-    job_id: str = Field(description="The job that does it.")
+    job_id: str = Field(
+        description="The job that does it; `GET /v1/account/receipts` says what it has removed."
+    )
 
 
 class DeletedCollection(View):

@@ -316,7 +316,7 @@ class Cleanup(TypedDict):
     status: Literal["queued"]
     """Removal of derived data goes on in the background."""
     job_id: str
-    """The job that does it."""
+    """The job that does it; `GET /v1/account/receipts` says what it has removed."""
 
 
 class CleanupReceipt(TypedDict):

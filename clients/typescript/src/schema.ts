@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: f7dd281db9750ca80f51904f11f5cb6e5733b41ed365c6a27db035157cb47275
+// SHA-256 of the document: eb23a89a4d72b6f549f31b1ef7cbcdf1d16d3c682eb2120c2266b1567b0f9ac9
 
 export interface paths {
     "/docs": {
@@ -3297,7 +3297,7 @@ export interface components {
              * @constant
              */
             status: "queued";
-            /** @description The job that does it. */
+            /** @description The job that does it; `GET /v1/account/receipts` says what it has removed. */
             job_id: string;
         };
         CleanupReceipt: {
