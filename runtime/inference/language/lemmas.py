@@ -8,10 +8,20 @@ import regex
 
 # What no verb of the treebanks' ends with as a dictionary form; such endings come of an e too few.
 _WITHOUT_E = regex.compile(
-    r"(?:v|[rd]g|[cvs]id|[unr]c|iz|[bcdfgkptz]l|actic|[bcdfghjklmnprstvwxyz][aeio]k)$"
+    r"(?:v|u|c|[rd]g|..ag|[cvsu]id|iz|[bcdfgkptz]l|dul|[bcdfghjklmnprstvwxyz][aeio]k"
+    r"|..[cdgklnprtviu]at|(?:gr|tr|v|su)ad|(?:xpl|rr|er|nc|ec)od|(?:cl|ll|tr)ud|vit|(?:m|v|qu)ot"
+    r"|(?:mm|mp|ec|rib|tit|ll)ut|[rlnoi]s|(?:s|st|f)um|.(?:[mbflv]|ag)in|(?:pl|st|gn|sc|ad|sn)or"
+    r"|[gstj]ur|(?:mp|ep|cl|gl|fl|sh|qu)ar|(?:[pthsfwdm]|qu)ir|typ)$"
 )
-_COMPLETE = frozenset(["quiz", "finesse", "sync", "rev", "arc", "trek", "wok"])
-_DOUBLED = regex.compile(r"(?<=..)([pmg])\1$")
+_WITH_E = regex.compile(r"(?:sh|tch|x|ck|nk|rk|rm|pt|ct|nt|rd)e$")
+_COMPLETE = frozenset(
+    (
+        *("quiz", "finesse", "sync", "rev", "arc", "trek", "wok", "mimic", "panic", "picnic"),
+        *("traffic", "frolic", "cc", "squat", "concat", "stir", "whir", "sum", "drag", "brag"),
+        *("flag", "snag", "stag", "ebb", "putt", "butt", "boycott", "axe"),
+    )
+)
+_DOUBLED = regex.compile(r"(?<=..)([pmgbtn])\1$")
 
 
 def edit_of(word: str, lemma: str) -> str:
@@ -32,11 +42,13 @@ def edited(word: str, edit: str) -> str:
 
 
 def completed(verb: str) -> str:
-    """A verb's dictionary form that an edit left without its e, or with one too many: "reliv" is
-    "relive", "expresse" is "express".
+    """A verb's dictionary form that an edit left without its e, or with a letter too many: "reliv"
+    is "relive", "migrat" is "migrate", "expresse" is "express", "chatt" is "chat".
     """
     if verb in _COMPLETE:
         return verb
     if _WITHOUT_E.search(verb):
         return verb + "e"
-    return verb[:-1] if verb.endswith("sse") or _DOUBLED.search(verb) else verb
+    if verb.endswith("sse") or _WITH_E.search(verb) or _DOUBLED.search(verb):
+        return verb[:-1]
+    return verb

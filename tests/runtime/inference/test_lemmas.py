@@ -11,6 +11,10 @@ COMPLETED = {
     "provid": "provide", "resid": "reside", "reduc": "reduce", "danc": "dance",
     "realiz": "realize", "juggl": "juggle", "crav": "crave", "expresse": "express",
     "discusse": "discuss", "hik": "hike", "practic": "practice", "prepp": "prep", "jogg": "jog",
+    "relocat": "relocate", "migrat": "migrate", "upgrad": "upgrade", "trad": "trade",
+    "pursu": "pursue", "servic": "service", "guid": "guide", "rehears": "rehearse",
+    "captur": "capture", "explor": "explore", "imagin": "imagine", "chatt": "chat",
+    "publishe": "publish", "mixe": "mix", "damag": "damage", "explod": "explode",
 }  # fmt: skip
 COMPLETE = (
     "avoid",
@@ -30,6 +34,18 @@ COMPLETE = (
     "miss",
     "live",
     "curl",
+    "eat",
+    "repeat",
+    "concat",
+    "drag",
+    "read",
+    "begin",
+    "explain",
+    "occur",
+    "appear",
+    "focus",
+    "ignite",
+    "taste",
     "",
 )
 
