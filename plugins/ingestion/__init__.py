@@ -9,8 +9,8 @@
     countries.py, spelling.py             which places are countries; one spelling for a noun
     statements.py, classification.py      turns and facts as they are compared with what is known,
                                           and how they stand to that
-    resolution.py, successors.py          doing what follows: ADD, UPDATE, DELETE, NOOP; and what
-                                          follows when a memory goes
+    resolution.py, superseding.py,        doing what follows: ADD, UPDATE, DELETE, NOOP; what has no
+    successors.py                         claim left; and what follows when a memory goes
     duplicates.py                         near duplicates: one memory stands for several, and can be
                                           parted from them
     job.py                                the job: load, extract, settle

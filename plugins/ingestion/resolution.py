@@ -27,20 +27,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from plugins.graph import (
     Claim,
     RelationshipRow,
     assert_claim,
     begin_claim,
-    end_claim,
     ensure_entity,
     note_bound,
     note_stored,
-    part_claim,
     read_at_once,
-    refreshed,
     support_claim,
 )
 from plugins.ingestion import duplicates as merging
@@ -60,7 +55,6 @@ from plugins.ingestion.facts import (
     ANY,
     CORRECTS,
     PREDICATES,
-    RELATIVES,
     TAKES_BACK,
     Fact,
     Said,
@@ -79,6 +73,7 @@ from plugins.ingestion.store import (
     FactRow,
     is_over,
 )
+from plugins.ingestion.superseding import Superseded, end
 from plugins.ingestion.taking_back import claims_of_all, corrected, statement_before
 from plugins.memories import (
     Draft,
@@ -91,19 +86,6 @@ from plugins.memories import (
 )
 from runtime.api.context import WriteContext
 from runtime.timestamps import DAY_MS
-
-UNCLAIMED_WORDS_MAX = 1  # a memory that says more beside its claims outlives them
-
-
-@dataclass(slots=True)
-class Superseded:
-    """Memories that a new one leaves without a claim, by replacing or by ending them; and the one
-    that is later than itself.
-    """
-
-    replaced: list[MemoryRow] = field(default_factory=list)
-    ended: list[MemoryRow] = field(default_factory=list)
-    later: MemoryRow | None = None
 
 
 @dataclass(slots=True)
@@ -295,7 +277,7 @@ def _take_back(one: Settlement, memory: MemoryRow, superseded: Superseded) -> No
     """End what the memories say that are taken back, and them with it."""
     superseded.ended += one.taken_back
     for _, claim in claims_of_all(one.ctx, one.taken_back):
-        _end(one.ctx, claim, one.target.at, memory, [])
+        end(one.ctx, claim, one.target.at, memory, [])
 
 
 def _says_still(one: Settlement, known: MemoryRow) -> bool:
@@ -408,9 +390,9 @@ def _apply(
     fact, verdict = one.verdicts[index]
     at = event_time(fact, target)
     for row in verdict.rivals:
-        _end(ctx, row, at, memory, superseded.replaced)
+        end(ctx, row, at, memory, superseded.replaced)
     for row in verdict.ends:
-        _end(ctx, row, fact.valid_to or target.at, memory, superseded.ended)
+        end(ctx, row, fact.valid_to or target.at, memory, superseded.ended)
     relationship = None
     if verdict.known is not None:
         relationship = support_claim(ctx, verdict.known, memory)
@@ -480,70 +462,6 @@ def _claim(
     row, _ = assert_claim(ctx, claim, memory)
     one.outcome.relationships.add(row.id)
     return row
-
-
-def _end(
-    ctx: WriteContext, row: RelationshipRow, at: int, memory: MemoryRow, superseded: list[MemoryRow]
-) -> None:
-    """End a claim, and note the memories that have no other claim left."""
-    row = refreshed(ctx, row)
-    if row.valid_to is not None and row.valid_to <= at:
-        return  # another claim of the same memory has ended it
-    row = _of_scope_alone(ctx, row, memory)
-    end_claim(ctx, row, at, memory.id)
-    note_bound(ctx, row, memory)
-    for source in find_rows_at(ctx, row.sources):
-        if not source.superseded and source.id != memory.id and not _still_says(ctx, source):
-            superseded.append(source)
-
-
-def _of_scope_alone(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> RelationshipRow:
-    """The claim as the collection and the end user of a memory make it: what others say too is
-    theirs, and no statement of somebody else ends it.
-    """
-    sources = find_rows_at(ctx, row.sources)
-    scope = (memory.number, memory.user_id)
-    own = [each for each in sources if (each.number, each.user_id) == scope]
-    if not own or len(own) == len(sources):
-        return row
-    parted = part_claim(ctx, row, own)
-    for each in own:
-        for key, fact in list(ctx[FACTS].scan(each.id)):
-            if fact.relationship_id == row.id:
-                ctx[FACTS].put(key, msgspec.structs.replace(fact, relationship_id=parted.id))
-    return parted
-
-
-def _still_says(ctx: WriteContext, memory: MemoryRow) -> bool:
-    """Whether a claim of this memory stands. A memory that nothing was extracted from is left
-    alone.
-    """
-    facts = [row for _, row in ctx[FACTS].scan(memory.id)]
-    if not facts:
-        return True
-    for fact in facts:
-        if fact.polarity != "holds" or _is_in_passing(fact, facts):
-            continue
-        row = merging.claim_of(ctx, fact)
-        if row is None:
-            return True
-        if row.valid_to is None and row.invalidated_at is None:
-            return True
-    return memory.source_type == TURN and merging.words_beside(memory, facts) > UNCLAIMED_WORDS_MAX
-
-
-def _is_in_passing(fact: FactRow, facts: Sequence[FactRow]) -> bool:
-    """Whether a claim only says who another one is about: that "my sister Ana" is Ana, where she
-    "lives in Porto".
-    """
-    around = fact.evidence
-    return fact.predicate in RELATIVES and any(
-        other.subject == fact.object
-        and other.evidence.source == around.source
-        and around.start <= other.evidence.start
-        and other.evidence.end <= around.end
-        for other in facts
-    )
 
 
 def _report(one: Settlement, memory: MemoryRow, superseded: Superseded) -> None:
