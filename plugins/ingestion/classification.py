@@ -47,6 +47,7 @@ EXCLUSIVE = (
     word_set("vegan vegetarian veggie pescatarian omnivore carnivore"),
 )
 TOLD_LATE_MS = 31 * DAY_MS  # what was over for longer before something was told is something else
+OF_LATE_MS = 366 * DAY_MS
 UNRELATED = frozenset(
     {"plans", "did", "named", "age", "born_on"}
 )  # their objects are no things one could meet again
@@ -136,7 +137,7 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
         ]
     for row in others:
         since = began(ctx, row)
-        if since > at:
+        if since > at and not _is_moved_since(row, fact, since, target):
             verdict.later = (
                 row if verdict.later is None or since < began(ctx, verdict.later) else verdict.later
             )
@@ -306,6 +307,19 @@ def _may_be_within(ctx: ReadContext, row: RelationshipRow, fact: Fact) -> bool:
     """Whether one place may lie in the other: a country and what is none."""
     (place,) = get_entities(ctx, [row.target])
     return place is not None and is_country(place.name) != is_country(fact.object)
+
+
+def _is_moved_since(row: RelationshipRow, fact: Fact, since: int, target: Target) -> bool:
+    """Whether a move of late is told after where somebody lives was, who did not say since when:
+    "Ana lives in Porto", and then "Ana moved to Madrid in June". A move of years ago is history.
+    """
+    return (
+        fact.predicate == "lives_in"
+        and fact.instead
+        and row.begins is None
+        and since <= target.at
+        and event_time(fact, target) > target.at - OF_LATE_MS
+    )
 
 
 def _is_of_scope(ctx: ReadContext, row: RelationshipRow, target: Target) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import regex as re
 
 from plugins.ingestion.facts import CORRECTS, TAKES_BACK, Fact, Said
-from plugins.ingestion.sentences import is_quoted_line, sentences
+from plugins.ingestion.sentences import first_sentence, is_quoted_line
 
 SENTENCE_CHARS_MAX = 200  # a longer one tells a story
 THAT = "that"  # the object of what takes back the whole statement
@@ -62,7 +62,8 @@ def read_corrections(one: Said, source: int) -> Iterator[Fact]:
     """What a message takes back, or corrects of what was said before it, by its first sentence: the
     others follow on words of its own.
     """
-    for start, end in sentences(one.content)[:1]:
+    if (first := first_sentence(one.content)) is not None:
+        start, end = first
         text = one.content[start:end]
         if len(text) > SENTENCE_CHARS_MAX or is_quoted_line(one.content, start, end):
             return
@@ -84,7 +85,8 @@ def read_corrections(one: Said, source: int) -> Iterator[Fact]:
 
 def without_cues(text: str) -> str:
     """The text with what opens a correction blanked out; what is left stays where it was."""
-    for start, end in sentences(text)[:1]:
+    if (first := first_sentence(text)) is not None:
+        start, end = first
         told = text[start:end]
         cue = _BACK.match(told) or _CUE.match(told)
         if cue is not None and cue.end() < len(told):

@@ -95,11 +95,12 @@ def _find(
     for index, (one, reading) in enumerate(zip(said, readings, strict=True)):
         if not one.told:
             continue
-        if any(sentence.tokens for sentence in reading.sentences):
+        is_read = any(sentence.tokens for sentence in reading.sentences)
+        if is_read:
             parts = clauses.read_facts(one.content, reading, one.speaker, index, talk)
         else:
             parts = rules.read_patterns(one, index, patterns)
-        if rules.language_of(one.content) == ENGLISH:
+        if is_read or rules.language_of(one.content) == ENGLISH:
             parts = chain([list(read_corrections(one, index))], parts)
         for part in parts:
             found += part

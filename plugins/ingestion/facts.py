@@ -92,6 +92,7 @@ class Fact:
                thing; ANY where it is whatever one thing the predicate has, or with "*" where
                nothing may be known of the thing; ALL where it is all that passes of its subject
     by         of what is ended, what is there in its place
+    passing    whether it is only taken for given, as "my car is red" takes it that there is one
     """
 
     subject: str
@@ -114,6 +115,7 @@ class Fact:
     instead: bool = False
     beside: bool = False
     by: str | None = None
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +151,8 @@ def _is_supported(fact: Fact, said: Sequence[Said]) -> bool:
     wanted = key_words(fact.object)
     if not wanted:
         return fact.object.strip().casefold() in quote.casefold()
-    present = [word.casefold() for word in _WORD.findall(quote)]
-    return all(any(_alike(word, other) for other in present) for word in wanted)
+    present = {word.casefold() for word in _WORD.findall(quote)}
+    return all(word in present or any(_alike(word, other) for other in present) for word in wanted)
 
 
 def key_words(text: str) -> list[str]:

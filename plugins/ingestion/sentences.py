@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 import regex as re
 
 _TEXT = """
@@ -21,15 +24,23 @@ def sentences(text: str) -> list[tuple[int, int]]:
     """(start, end) code points of every sentence, without the white space around it; end
     exclusive.
     """
-    found, start = [], 0
+    return list(_sentences(text))
+
+
+def first_sentence(text: str) -> tuple[int, int] | None:
+    """(start, end) code points of the first of the sentences; None where there is none."""
+    return next(_sentences(text), None)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
     ends = (match.end() for match in _END.finditer(text) if not _is_abbreviated(text, match))
-    for end in [*ends, len(text)]:
+    for end in chain(ends, [len(text)]):
         stripped = text[start:end].strip()
         if any(char.isalnum() for char in stripped):
             first = start + text[start:end].index(stripped)
-            found.append((first, first + len(stripped)))
+            yield first, first + len(stripped)
             start = end
-    return found
 
 
 def is_quoted_line(text: str, start: int, end: int) -> bool:

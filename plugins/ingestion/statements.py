@@ -151,15 +151,15 @@ def _turn(content: str, source: int) -> tuple[str, list[Span]]:
 def _of_turn(
     text: str, spans: list[Span], salient: Sequence[str], found: list[Fact]
 ) -> list[Statement]:
-    """The turn's statement, with the claims that are all it says and those that relate to nothing
-    that lasts, then one for each other text.
+    """The turn's statement, with the claims that are all it says those that relate to nothing
+    that lasts and those that it takes for given, then one for each other text.
     """
     turn = Statement(text, [], spans[0][0], spans)
     whole = {_same(told) for told in (text, *(salient if len(salient) == 1 else ()))}
     by_text: dict[str, Statement] = {}
     for fact in found:
         key = _same(fact.text)
-        if key in whole or not fact.relates:
+        if key in whole or not fact.relates or fact.passing:
             turn.facts.append(fact)
             continue
         made = by_text.setdefault(key, Statement(fact.text, [], fact.source, [], turn))

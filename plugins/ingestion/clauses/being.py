@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import regex as re
 
-from plugins.ingestion.clauses.clauses import SUBJECT, Clause
+from plugins.ingestion.clauses.clauses import Clause
 from plugins.ingestion.clauses.people import (
     GENDERS,
     RELATIVES,
@@ -16,7 +16,7 @@ from plugins.ingestion.clauses.people import (
     owner_of,
     thing_of,
 )
-from plugins.ingestion.clauses.phrases import NOMINAL, Claim, happened, listed, polarity_of
+from plugins.ingestion.clauses.phrases import NOMINAL, Claim, happened, listed, polarity_of, whole
 from plugins.ingestion.clauses.predicates import (
     ANIMALS,
     CONDITIONS,
@@ -28,6 +28,7 @@ from plugins.ingestion.clauses.predicates import (
     WHERE,
     is_work,
 )
+from plugins.ingestion.clauses.stating import SUBJECT
 from plugins.ingestion.clauses.tree import ASIDES, Tree
 from plugins.ingestion.facts import ONE_OF, VALUE, Polarity
 from storage.text import word_set
@@ -64,7 +65,7 @@ def owned(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tupl
             tree.tokens[whose].tag == "NOUN"
         ):  # fmt: skip
             yield from name_of(tree, whose, tree.name(head), head, speaker, talk)
-        elif lemma in OWNED:
+        elif lemma in OWNED and tree.tokens[head].tag in NOMINAL:
             yield about, Claim(OWNED[lemma], head, thing_of(tree, head), polarity)
     elif token.tag == "PROPN" and tree.tokens[head].tag == "NOUN":
         owner = owner_of(tree, head, speaker, talk)
@@ -154,7 +155,9 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             yield Claim("works_as", head, thing_of(tree, head, frozenset({"nmod"})), polarity)
             yield from workplace(tree, head, polarity)
             yield from work_town(tree, head, polarity)
-        elif not is_person and about in ONE_OF and _is_named(tree, head):
+        elif not is_person and (
+            (about in ONE_OF and _is_named(tree, head)) or _is_holder(tree, clause)
+        ):
             yield Claim("is", head, thing, polarity, VALUE)
         elif not is_person and token.tag == "PROPN" and tree.kind(head) == "place":
             yield Claim(WHERE, head, thing, polarity)
@@ -165,6 +168,16 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
 def _is_named(tree: Tree, place: int) -> bool:
     """Whether it says which one something is, as "a Golf" and "hunter2" do, not "a wreck"."""
     return not tree.of(place, "det") or not tree.word(place).islower()
+
+
+def _is_holder(tree: Tree, clause: Clause) -> bool:
+    """ "the on-call lead is Arjun now": who does it in the place of whoever did."""
+    return clause.instead and clause.subject is not None and (
+        tree.tokens[clause.head].tag == "PROPN"
+        and tree.kind(clause.head) == "person"
+        and tree.tokens[clause.subject].tag == "NOUN"
+        and bool(tree.of(clause.subject, "det", "nmod:poss"))
+    )  # fmt: skip
 
 
 def _lasts(tree: Tree, place: int) -> bool:
@@ -204,6 +217,9 @@ def work_town(tree: Tree, head: int, polarity: Polarity) -> Iterator[Claim]:
             yield Claim("works_in", place, tree.name(place), polarity)
 
 
+_TOWARDS = word_set("in with about of at for on to")
+
+
 def _is_state(tree: Tree, head: int) -> bool:
     """Whether it is one of STATES, as "allergic to nuts" is, whatever its tag."""
     return any(name == tree.tokens[head].lemma for name, _ in STATES)
@@ -227,12 +243,33 @@ def state(tree: Tree, clause: Clause, polarity: Polarity) -> Iterator[Claim]:
             for each in listed(tree, place):
                 yield Claim(STATES[key], each, thing_of(tree, each), polarity)
             return
-    if (
-        clause.subject is None
-        or clause.past
-        or tree.first(head, "ccomp", "xcomp", "advcl", "csubj", "expl") is not None
-    ):
+    if clause.subject is None or clause.past:
         return
+    about = [(each, tree.first(each, "mark")) for each in tree.of(head, "advcl")]
+    for each, mark in about:  # "interested in exploring Kyoto"
+        if mark is not None and mark == head + 1 and tree.tokens[mark].lemma in _TOWARDS and (
+            tree.has(each, "VerbForm=Ger")
+        ):  # fmt: skip
+            if " " in (thing := whole(tree, each)):
+                predicate = f"{tree.word(head).casefold()}_{tree.tokens[mark].lemma}"
+                yield Claim(predicate, each, thing, polarity, relates=False)
+            return
+    if tree.first(head, "ccomp", "xcomp", "advcl", "csubj", "expl") is not None:
+        return
+    for place in tree.of(head, "obl", "nmod"):  # "really happy with the new car"
+        case = tree.first(place, "case")
+        if (
+            case is not None
+            and case == head + 1
+            and tree.tokens[case].lemma in _TOWARDS
+            and tree.tokens[place].tag in NOMINAL
+            and not (tree.is_time(place) or tree.of(head, "det"))
+        ):
+            predicate = f"{tree.word(head).casefold()}_{tree.tokens[case].lemma}"
+            kept = tree.phrase(place, {"case", "punct", "acl:relcl"})
+            kept = kept[1:] if tree.tokens[kept[0]].relation in ("det", "nmod:poss") else kept
+            yield Claim(predicate, place, tree.text_of(kept), polarity, relates=False)
+            return
     if {tree.tokens[each].lemma for each in tree.of(head, "advmod")} & _MOODS:
         return
     times = [each for each in tree.of(head, "obl", "nmod") if tree.is_time(each)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import regex as re
 
@@ -10,9 +10,10 @@ from plugins.ingestion.clauses.being import being, name_of, owned
 from plugins.ingestion.clauses.clauses import Clause, clauses
 from plugins.ingestion.clauses.doing import doing
 from plugins.ingestion.clauses.endings import ended_things
+from plugins.ingestion.clauses.having import had
 from plugins.ingestion.clauses.parting import parted
-from plugins.ingestion.clauses.people import Subject, Talk, note_people, subject_of
-from plugins.ingestion.clauses.phrases import NOMINAL, Claim
+from plugins.ingestion.clauses.people import Subject, Talk, note_people, subjects_of
+from plugins.ingestion.clauses.phrases import NOMINAL, Claim, happened
 from plugins.ingestion.clauses.predicates import WHEN
 from plugins.ingestion.clauses.tree import Tree
 from plugins.ingestion.clauses.worth import relates
@@ -23,7 +24,7 @@ from plugins.ingestion.sentences import is_quoted_line
 from runtime.inference import language
 from storage.text import word_set
 
-CERTAINTY_MIN = 0.4
+CERTAINTY_MIN = 0.25
 OBJECT_CHARS_MAX = 120
 PREDICATE_CHARS_MAX = 40
 _NO_THINGS = word_set(
@@ -41,6 +42,7 @@ _AT_TIMES = re.compile(
     r"|for (?:breakfast|lunch|dinner|supper|dessert)|(?:part|some) of the (?:year|week|time))\b",
     re.IGNORECASE,
 )
+_NO_QUOTES = str.maketrans("", "", '"“”„«»')
 _BESIDE = frozenset({"conj", "parataxis", "advcl", "punct", "discourse", "cc"})
 
 
@@ -58,8 +60,12 @@ def read_facts(
         for place, owner, relation, name in note_people(tree, speaker, talk):
             related += _related(tree, place, owner, relation, name, source)
         for clause in clauses(tree):
-            subject = subject_of(tree, clause, speaker, talk)
-            found += _facts(tree, clause, subject, speaker, source, talk)
+            first, *others = subjects_of(tree, clause, speaker, talk)
+            made = list(_claims(tree, clause, first, speaker, talk))
+            made += [(each, claim) for each in others if each is not None
+                     for claim in _said_of(tree, clause, each)]  # fmt: skip
+            found += _facts(tree, clause, made, source, talk)
+        found += _had(tree, speaker, source, found)
         over = {_claimed(fact) for fact in found if fact.polarity == "ended"}
         yield [*(fact for fact in related if _claimed(fact) not in over), *found]
 
@@ -79,34 +85,40 @@ def _related(
         yield Fact(owner, relation, name, text, source, start, end, confidence=certainty)
 
 
+def _had(tree: Tree, speaker: str, source: int, found: list[Fact]) -> list[Fact]:
+    """What the speaker has, as "my car" takes for given, where nothing else was told of it."""
+    start, end = tree.tokens[0].start, tree.tokens[-1].end
+    text = tree.text[start:end]
+    if text.rstrip().endswith("?") or tree.sentence.kind == "question":
+        return []
+    told = {word for fact in found if fact.relates for word in fact.object.casefold().split()}
+    return [
+        Fact(
+            speaker, claim.predicate, claim.thing, text, source, start, end, detail=claim.detail,
+            confidence=round(tree.certainty(claim.place), 3), passing=True,
+        )
+        for claim in had(tree)
+        if tree.tokens[claim.place].certainty >= CERTAINTY_MIN
+        and tree.word(claim.place).casefold() not in told
+    ]  # fmt: skip
+
+
 def _facts(
-    tree: Tree, clause: Clause, subject: Subject | None, speaker: str, source: int, talk: Talk
+    tree: Tree, clause: Clause, made: Iterable[tuple[Subject, Claim]], source: int, talk: Talk
 ) -> Iterator[Fact]:
+    sure = [(each, claim, found) for each, claim in made if (found := _sure(tree, clause, claim))]
+    if not sure:
+        return
     phrase = tree.phrase(clause.head, _BESIDE)
     if clause.subject is not None:
         phrase += [clause.subject]
-    start, end = tree.tokens[min(phrase)].start, tree.tokens[max(phrase)].end
-    told = tree.text[start:end]
+    told = tree.text[tree.tokens[min(phrase)].start : tree.tokens[max(phrase)].end]
     at = resolve(told, talk.at, ENGLISH.code, ahead=clause.planned)
-    arcs = [*clause.link, *([] if clause.subject is None else [clause.subject])]
-    if clause.verb != clause.head:
-        arcs.append(clause.verb)
     since = "since" in told.casefold().split()
     words = {tree.tokens[each].lemma.casefold() for each in phrase}
     is_one_more = not words.isdisjoint(_MORE) or "as well" in told.casefold()
     at_times = not (clause.past or clause.planned or clause.begins) and _AT_TIMES.search(told)
-    for about, claim in _claims(tree, clause, subject, speaker, talk):
-        thing = claim.thing.strip(" ,.;:!-–—'\"")
-        if claim.place not in (clause.verb, clause.head) and (
-            tree.tokens[claim.place].tag not in (*NOMINAL, "VERB", "ADJ")
-        ):  # fmt: skip
-            continue
-        if not thing or len(thing) > OBJECT_CHARS_MAX or thing.casefold() in _NO_THINGS:
-            continue
-        places = arcs if claim.place == clause.head else [*arcs, claim.place]
-        certainty = min([1.0, *(tree.tokens[each].certainty for each in places)])
-        if certainty < CERTAINTY_MIN:
-            continue
+    for about, claim, (thing, certainty) in sure:
         polarity = claim.polarity
         if polarity == "holds" and any(
             tree.tokens[each].lemma in ("no", "neither", "nor")
@@ -119,6 +131,8 @@ def _facts(
         dated = claim.changes or since or clause.begins or claim.predicate in _DATED
         dated &= claim.predicate != WHEN  # its date is when it is, not since when that holds
         is_instead = clause.instead or (claim.changes and claim.predicate == "lives_in")
+        held = phrase if claim.place in phrase else [*phrase, *tree.phrase(claim.place)]
+        start, end = tree.tokens[min(held)].start, tree.tokens[max(held)].end
         yield Fact(
             about.name, claim.predicate[:PREDICATE_CHARS_MAX].rstrip("_"), thing,
             _clause_text(tree, clause, about, start, end), source, start, end, polarity,
@@ -129,6 +143,27 @@ def _facts(
             relates=relates(tree, claim), instead=holds and is_instead,
             beside=is_one_more or (bool(at_times) and not claim.changes), by=claim.by,
         )  # fmt: skip
+
+
+def _sure(tree: Tree, clause: Clause, claim: Claim) -> tuple[str, float] | None:
+    """(what a claim names, how sure it is); None where it names nothing, or that is not sure."""
+    place = claim.place
+    if place not in (clause.verb, clause.head) and (
+        tree.tokens[place].tag not in (*NOMINAL, "VERB", "ADJ")
+    ):
+        return None
+    thing = claim.thing.translate(_NO_QUOTES).strip(" ,.;:!-–—'")
+    if not thing or len(thing) > OBJECT_CHARS_MAX or thing.casefold() in _NO_THINGS:
+        return None
+    arcs = [*clause.link, *(() if clause.subject is None else (clause.subject,))]
+    if clause.verb != clause.head:
+        arcs.append(clause.verb)
+    if tree.tokens[clause.head].relation == "acl:relcl":
+        arcs.append(clause.head)  # what it hangs on is what it is about
+    if place != clause.head:
+        arcs.append(place)
+    certainty = min([1.0, *(tree.tokens[each].certainty for each in arcs)])
+    return None if certainty < CERTAINTY_MIN else (thing, certainty)
 
 
 def _clause_text(tree: Tree, clause: Clause, subject: Subject, start: int, end: int) -> str:
@@ -147,6 +182,10 @@ def _claims(
     """What a clause says, of whatever it is about; without a subject that is known, what it says is
     over.
     """
+    if clause.aside:
+        if subject is not None:
+            yield from ((subject, claim) for claim in _aside(tree, clause))
+        return
     yield from ended_things(tree, clause, speaker, talk)
     yield from parted(tree, clause, subject, speaker)
     if subject is None:
@@ -170,3 +209,19 @@ def _claims(
         return
     for claim in doing(tree, clause, subject):
         yield subject, claim
+
+
+def _aside(tree: Tree, clause: Clause) -> Iterator[Claim]:
+    """What happened, of what is told in passing: not "when I was young"."""
+    if not clause.is_copular or tree.first(clause.head, "case") is not None:
+        yield from happened(tree, clause)
+
+
+def _said_of(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
+    """What a clause says of one of several that it is about."""
+    if clause.aside:
+        yield from _aside(tree, clause)
+    elif clause.is_copular:
+        yield from being(tree, clause, subject)
+    else:
+        yield from doing(tree, clause, subject)

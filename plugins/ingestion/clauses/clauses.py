@@ -4,31 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from plugins.ingestion.clauses.denying import is_limited, negations
+from plugins.ingestion.clauses.quoting import titles
+from plugins.ingestion.clauses.stating import STATED_BY, SUBJECT, is_meanwhile, is_stated
 from plugins.ingestion.clauses.tree import Tree
 from storage.text import word_set
 
-SUBJECT = ("nsubj", "nsubj:pass")
-# What leaves open whether it is so.
-UNSURE = word_set("would could might may should must ought shall")
-CONDITIONS = word_set("if unless whether lest")
-DOUBT = word_set("maybe perhaps probably possibly supposedly apparently almost nearly")
 ASKING = word_set("what who whom whose which how why whoever whatever")
-FICTION = word_set("dream nightmare novel story film movie game simulation fantasy")
 INSTEAD = word_set("now instead nowadays currently")
-_QUOTES = frozenset('"“”„«»')
 NO_MORE = ("any more", "anymore", "any longer", "no longer")
-# Verbs that tell what somebody holds possible, wishes or says, not what is.
-SUPPOSING = word_set(
-    """think guess believe suppose imagine wish hope doubt wonder consider pretend dream expect seem
-    hear say tell ask claim assume feel suggest bet hate swear let remind help make"""
-)
 STOPPING = word_set("quit stop finish cease discontinue")
 STARTING = word_set("start begin keep continue")
 PLANNING = word_set("plan intend aim decide")
-# Relations by which a clause stands beside the one it hangs on, and is stated as that is.
-_BESIDE = ("conj", "parataxis")
+_RELATIVE = word_set("who which that")
+_REMEMBERING = word_set("remember recall regret")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +31,7 @@ class Clause:
     link      arcs that say whose clause it is: what its subject was taken over by
     ended     it held once and does no more; denied: it does not
     planned   it is to come; ability: "can"; past: it was so, or happened
+    aside     it was so once, told for the sake of another clause: nothing is said of now
     """
 
     head: int
@@ -55,24 +47,23 @@ class Clause:
     passive: bool = False
     begins: bool = False
     instead: bool = False
+    aside: bool = False
 
 
 def clauses(tree: Tree) -> Iterator[Clause]:
     """The stated clauses of a sentence, outer ones first."""
-    if tree.sentence.kind == "question" or _is_quoted(tree):
+    quoted = titles(tree)
+    if tree.sentence.kind == "question" or quoted is None:
         return
     if tree.text[: tree.sentence.end].rstrip("\"'”’)] ").endswith("?"):
         return
     for place, token in enumerate(tree.tokens):
-        if token.head >= 0 and token.relation not in (*_BESIDE, "advcl"):
+        if token.head >= 0 and token.relation not in STATED_BY:
             continue
-        if _is_stated(tree, place) and (clause := _clause(tree, place)) is not None:
+        if place in quoted or not is_stated(tree, place):
+            continue
+        if (clause := _clause(tree, place)) is not None and clause.subject not in quoted:
             yield clause
-
-
-def _is_quoted(tree: Tree) -> bool:
-    told = tree.text[tree.sentence.start : tree.sentence.end]
-    return not _QUOTES.isdisjoint(told)
 
 
 def _clause(tree: Tree, head: int) -> Clause | None:
@@ -80,12 +71,14 @@ def _clause(tree: Tree, head: int) -> Clause | None:
     is_copular = _is_copular(tree, head)
     if token.tag not in ("VERB", "AUX") and not is_copular:
         return None
-    if any(tree.tokens[each].lemma in ASKING for each in (min(tree.phrase(head)), head)):
+    is_relative = token.relation == "acl:relcl"
+    opening = (head,) if is_relative else (tree.opening(head), head)
+    if any(tree.tokens[each].lemma in ASKING for each in opening):
         return None
     if tree.first(head, "expl", "csubj") is not None:
         return None  # "there is", "it is true that"
     found = _subject(tree, head)
-    if found is None and not _speaks_of_itself(tree, head):
+    if found is None and (is_relative or not _speaks_of_itself(tree, head)):
         return None
     subject, link = (None, ()) if found is None else found
     if any(
@@ -97,31 +90,15 @@ def _clause(tree: Tree, head: int) -> Clause | None:
         return None  # "you can show it and get …", "talk soon, have fun!"
     if link and _is_participle(tree, head) and not _is_participle(tree, tree.tokens[link[-1]].head):
         return None  # "the hall was loud, and playing there"
-    verb, ended, planned, begins, passive = head, False, False, False, False
-    inner = tree.first(head, "xcomp")
-    if inner is not None and not is_copular and tree.tokens[inner].tag in ("VERB", "ADJ", "NOUN"):
-        particles = {tree.tokens[each].lemma for each in tree.of(head, "compound:prt")}
-        if token.lemma in STOPPING or (token.lemma == "give" and "up" in particles):
-            verb, ended = inner, True
-        elif token.lemma in STARTING:
-            verb, begins = inner, token.lemma in ("start", "begin")
-        elif token.lemma in PLANNING or (token.lemma == "go" and tree.has(head, "VerbForm=Ger")):
-            verb, planned = inner, True
-        elif token.lemma == "have" and tree.has(head, "Tense=Past") and tree.of(inner, "mark"):
-            verb = inner  # "had to sell it"
-        elif token.lemma == "use":  # "used to live"
-            verb, ended = inner, True
-        elif token.lemma == "get" and tree.has(inner, "VerbForm=Part"):  # "got engaged"
-            verb, passive = inner, True
-        elif token.lemma == "get" and tree.tokens[inner].lemma == "rid":
-            verb = inner
+    inner = _inner(tree, head) if not is_copular else _Inner(head)
+    verb = inner.verb
     auxiliaries = {tree.tokens[each].lemma for each in tree.of(head, "aux")}
     if link and not auxiliaries and not tree.has(head, "Tense=Past"):  # "we can meet and have fun"
         auxiliaries |= {tree.tokens[each].lemma for each in tree.of(token.head, "aux")} & {"can"}
     near = [*tree.children[head], *tree.children[verb]]
     words = {tree.tokens[each].lemma for each in near}
     is_denied = bool(negations(tree, near))
-    if ended and is_denied:
+    if inner.ended and is_denied:
         return None  # "I can't stop writing", "she never quit smoking"
     no_more = _holds_no_more(tree, head)
     finite = tree.of(head, "cop", "aux", "aux:pass") or [head]
@@ -134,15 +111,64 @@ def _clause(tree: Tree, head: int) -> Clause | None:
         verb,
         link,
         is_copular,
-        ended=ended or no_more,
+        ended=inner.ended or no_more,
         denied=not no_more and is_denied,
-        planned=planned or "will" in auxiliaries,
+        planned=inner.planned or "will" in auxiliaries,
         ability="can" in auxiliaries,
         past=past,
-        passive=passive or tree.first(head, "nsubj:pass", "aux:pass") is not None,
-        begins=begins,
+        passive=inner.passive or tree.first(head, "nsubj:pass", "aux:pass") is not None,
+        begins=inner.begins,
         instead=bool(words & INSTEAD),
+        aside=past and _is_aside(tree, head),
     )
+
+
+def _is_aside(tree: Tree, head: int) -> bool:
+    """ "when I moved", "the house where I lived", "I remember that I lived there"."""
+    token = tree.tokens[head]
+    return (
+        token.relation == "acl:relcl"
+        or is_meanwhile(tree, head)
+        or (token.relation == "ccomp" and tree.tokens[token.head].lemma in _REMEMBERING)
+    )
+
+
+class _Inner(NamedTuple):
+    """The verb that one is of, which says that it begins, ends or is planned."""
+
+    verb: int
+    ended: bool = False
+    planned: bool = False
+    begins: bool = False
+    passive: bool = False
+
+
+def _inner(tree: Tree, head: int) -> _Inner:
+    """The verb of "stopped smoking", "used to live", "got engaged"; itself where it is of none."""
+    lemma, inner = tree.tokens[head].lemma, tree.first(head, "xcomp")
+    if inner is None and lemma in PLANNING:
+        inner = next((each for each in tree.of(head, "advcl") if _is_of_plan(tree, each)), None)
+    if inner is None or tree.tokens[inner].tag not in ("VERB", "ADJ", "NOUN"):
+        return _Inner(head)
+    particles = {tree.tokens[each].lemma for each in tree.of(head, "compound:prt")}
+    if lemma in STOPPING or (lemma == "give" and "up" in particles) or lemma == "use":
+        return _Inner(inner, ended=True)
+    if lemma in STARTING:
+        return _Inner(inner, begins=lemma in ("start", "begin"))
+    if lemma in PLANNING or (lemma == "go" and tree.has(head, "VerbForm=Ger")):
+        return _Inner(inner, planned=True)
+    if lemma == "have" and tree.has(head, "Tense=Past") and tree.of(inner, "mark"):
+        return _Inner(inner)  # "had to sell it"
+    if lemma == "get" and tree.has(inner, "VerbForm=Part"):
+        return _Inner(inner, passive=True)
+    is_rid = lemma == "get" and tree.tokens[inner].lemma == "rid"
+    return _Inner(inner if is_rid else head)
+
+
+def _is_of_plan(tree: Tree, place: int) -> bool:
+    """ "planning on visiting"."""
+    marks = {tree.tokens[each].lemma for each in tree.of(place, "mark")}
+    return tree.has(place, "VerbForm=Ger") and marks == {"on"}
 
 
 def _is_participle(tree: Tree, place: int) -> bool:
@@ -179,72 +205,10 @@ def _is_copular(tree: Tree, head: int) -> bool:
         return False
     subject = tree.first(head, *SUBJECT)
     if subject is None:
-        return tree.tokens[head].head < 0 and min(tree.phrase(head)) == head and bool(
+        return tree.tokens[head].head < 0 and tree.opening(head) == head and bool(
             tree.of(head, "obl")
         )  # fmt: skip
     return any(tree.word(each) in ("'s", "’s") for each in tree.of(subject, "case"))
-
-
-def _is_stated(tree: Tree, head: int) -> bool:
-    """Whether nothing takes it back: a condition, a guess, a wish, a command."""
-    token = tree.tokens[head]
-    is_sent_off = sends_off(tree, head)
-    if (
-        token.lemma in SUPPOSING
-        and tree.first(head, "ccomp", "xcomp") is not None
-        and not is_sent_off
-    ):
-        return False
-    if token.lemma in ("let", "imagine", "suppose") and not is_sent_off:
-        return False
-    if tree.has(head, "Mood=Imp"):
-        return False
-    if any(tree.tokens[each].lemma in UNSURE for each in tree.of(head, "aux")):
-        return False
-    if any(
-        tree.tokens[each].lemma in CONDITIONS | DOUBT for each in tree.of(head, "mark", "advmod")
-    ):
-        return False
-    if any(
-        tree.tokens[mark].lemma in CONDITIONS
-        for clause in tree.of(head, "advcl")
-        for mark in tree.of(clause, "mark")
-    ):
-        return False
-    if any(tree.tokens[each].lemma in FICTION for each in tree.of(head, "obl", "nmod")):
-        return False  # "in my dream I was …"
-    if token.relation == "parataxis" and not _is_apart(tree, head):
-        return False
-    if token.relation == "advcl":
-        marks = {tree.tokens[each].lemma for each in tree.of(head, "mark")}
-        return bool(marks & {"because", "since", "although", "though", "so"})
-    if token.relation in _BESIDE and token.head >= 0:
-        outer = tree.tokens[token.head]
-        beside_told = token.relation == "conj" or tree.first(head, *SUBJECT) is not None
-        # What hangs on a clause inside of another one is of its kind: "I think that … and …".
-        inside = outer.relation in ("ccomp", "csubj", "acl", "acl:relcl", "xcomp", "advcl")
-        return (
-            beside_told
-            and not inside
-            and (token.relation == "parataxis" or outer.head < 0 or _is_stated(tree, token.head))
-        )
-    return True
-
-
-def sends_off(tree: Tree, verb: int) -> bool:
-    """Whether somebody was "let go" or "made redundant": they "let me go"."""
-    then = tree.first(verb, "xcomp", "ccomp")
-    told = (tree.tokens[verb].lemma, None if then is None else tree.tokens[then].lemma)
-    if told not in (("let", "go"), ("make", "redundant")) or tree.first(verb, *SUBJECT) is None:
-        return False
-    whom = [tree.word(each).casefold() for each in tree.of(verb, "obj")]
-    return tree.has(verb, "Tense=Past") and (whom == ["me"] or bool(tree.of(verb, "aux:pass")))
-
-
-def _is_apart(tree: Tree, head: int) -> bool:
-    """Whether a mark or a conjunction is before a clause, as it is not in "I said I like opera"."""
-    first = min(tree.phrase(head))
-    return first == 0 or tree.tokens[first - 1].tag in ("PUNCT", "SYM", "CCONJ", "INTJ")
 
 
 def _subject(tree: Tree, head: int) -> tuple[int, tuple[int, ...]] | None:
@@ -255,7 +219,8 @@ def _subject(tree: Tree, head: int) -> tuple[int, tuple[int, ...]] | None:
         for each in tree.of(head, "aux", "aux:pass"):  # "Ben got" "married", as it may be read
             own = tree.first(each, *SUBJECT) if own is None else own
         if own is not None:
-            return own, tuple(link)
+            is_relative = token.relation == "acl:relcl" and tree.tokens[own].lemma in _RELATIVE
+            return token.head if is_relative else own, tuple(link)
         if token.relation != "conj":
             return None
         link.append(head)
@@ -275,7 +240,7 @@ def _may_be_meant(tree: Tree, place: int) -> bool:
 def _speaks_of_itself(tree: Tree, head: int) -> bool:
     """Whether a clause without a subject is about who says it: "moved to Oslo", "can't swim"."""
     token = tree.tokens[head]
-    first = min(tree.phrase(head))
+    first = tree.opening(head)
     before = tree.tokens[first - 1] if first else None
     opens = before is None or before.tag in ("PUNCT", "INTJ", "CCONJ", "SYM")
     if any(each < head and _may_be_meant(tree, each) for each in tree.children[head]):

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from plugins.ingestion.clauses.being import work_town, workplace
-from plugins.ingestion.clauses.clauses import SUPPOSING, Clause
-from plugins.ingestion.clauses.people import RELATIVES, Subject, called, thing_of
+from plugins.ingestion.clauses.clauses import Clause
+from plugins.ingestion.clauses.people import RELATIVES, VAGUE, Subject, called, thing_of
 from plugins.ingestion.clauses.phrases import (
     NOMINAL,
     Claim,
     happened,
+    has_gone_on,
     is_ahead,
     is_of_another_time,
     is_perfect,
@@ -27,6 +28,7 @@ from plugins.ingestion.clauses.predicates import (
     ANIMALS,
     BECOMING,
     CHANGING,
+    CIRCLES,
     ENDING,
     GETTING,
     GONE,
@@ -37,6 +39,7 @@ from plugins.ingestion.clauses.predicates import (
     is_work,
 )
 from plugins.ingestion.clauses.replacing import replaced
+from plugins.ingestion.clauses.stating import SUPPOSING, considered
 from plugins.ingestion.clauses.tree import Tree
 from plugins.ingestion.facts import ANY, Polarity
 from storage.text import word_set
@@ -48,6 +51,9 @@ _LIGHT = word_set(
     shall should may might must promise admit practice bond hope vow
     need want"""
 )
+_EVER = word_set("before once twice ever never")
+# What is only said.
+_TELLING = word_set("say mention tell admit know ask")
 # Verbs in progress of what a time that is named is to bring.
 _COMING = word_set("fly travel visit head leave arrive return host throw meet start see")
 # Verbs of how something strikes somebody.
@@ -64,14 +70,8 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     verb, name, polarity = clause.verb, verb_name(tree, clause.verb), polarity_of(clause)
     if tree.first(verb, "csubj") is not None:
         return
-    is_coming = name in STATUS and is_to_come(tree, clause)  # "we're getting married"
-    is_coming |= is_ahead(tree, clause)
-    if clause.planned or is_coming:
-        told, polarity = (
-            (clause.head if is_coming else verb),
-            "denied" if clause.denied else "holds",
-        )
-        yield Claim("plans", told, whole(tree, told), polarity, relates=False)
+    if ahead := list(_ahead(tree, clause, name)):
+        yield from ahead
         return
     if clause.head != clause.verb and clause.ended and tree.tokens[clause.head].lemma != "use":
         yield from _stopped(tree, clause, subject)
@@ -86,7 +86,7 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     if polarity == "holds" and (over := list(_over(tree, clause, subject, keys))):
         yield from over
         return
-    if changing and not clause.ability:
+    if changing and not clause.ability and not has_gone_on(tree, clause):
         yield from _changed(tree, clause, subject, changing, polarity)
         return
     become = _become(tree, verb, name)
@@ -122,13 +122,26 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     lasting = [(each, LASTING[key]) for each, key in keys if key in LASTING]
     is_past = clause.past and not clause.ended and not clause.begins
     is_past |= is_perfect(tree, clause) and any(
-        tree.tokens[each].lemma in ("before", "once", "ever") for each in tree.of(verb, "advmod")
-    )  # "I've played chess before"
+        tree.tokens[each].lemma in _EVER for each in tree.of(verb, "advmod")
+    )  # "I've played chess before", "I've never had sushi"
     if lasting and not is_past and not clause.ability:
         for place, predicate in lasting:
             yield from _lasting(tree, place, predicate, polarity)
         return
     yield from _other(tree, clause, subject, places, polarity)
+
+
+def _ahead(tree: Tree, clause: Clause, name: str) -> Iterator[Claim]:
+    """What is planned, or thought of: "we're getting married", "I'm thinking of moving"."""
+    is_coming = name in STATUS and is_to_come(tree, clause)
+    is_coming |= is_ahead(tree, clause)
+    polarity = "denied" if clause.denied else "holds"
+    if clause.planned or is_coming:
+        told = clause.head if is_coming else clause.verb
+        yield Claim("plans", told, whole(tree, told), polarity, relates=False)
+    elif (inner := considered(tree, clause.head)) is not None:
+        for each in (inner, *tree.of(inner, "conj")):
+            yield Claim("considers", each, whole(tree, each), polarity, relates=False)
 
 
 def _over(
@@ -176,7 +189,8 @@ def _other(
 ) -> Iterator[Claim]:
     """What has no name of its own: what happened as a whole, a habit by its verb."""
     verb, name = clause.verb, verb_name(tree, clause.verb)
-    if name in _SEEMING:
+    is_sought = name == "look" and is_to_come(tree, clause) and places and places[0][1] == "for"
+    if name in _SEEMING and not is_sought:
         return
     if clause.ability:
         is_offer = clause.subject is not None and tree.word(clause.subject).casefold() == "we"
@@ -191,12 +205,16 @@ def _other(
     elif places and tree.first(verb, "xcomp", "ccomp") is None:
         place, preposition = places[0]
         predicate = "_".join([*name.split(), *([preposition] if preposition else [])])
+        if predicate == "live_with":
+            yield from _home(tree, place, polarity)
         for each in listed(tree, place):
             relates = name not in _VAGUE and tree.tokens[each].tag != "NUM"
             relates &= not preposition or (
                 predicate not in ("go_for", "come_for") and _is_towards(tree, verb)
             )
-            yield Claim(predicate, each, thing_of(tree, each), polarity, relates=relates)
+            named = called(tree, each) if tree.tokens[each].lemma in RELATIVES else None
+            thing = thing_of(tree, each) if named is None else tree.name(named, without=each)
+            yield Claim(predicate, each, thing, polarity, relates=relates)
     elif name == "learn" and (inner := tree.first(verb, "xcomp")) is not None and (
         tree.first(inner, "obj") is not None
     ):  # fmt: skip
@@ -204,8 +222,10 @@ def _other(
             yield Claim("learns", each, thing_of(tree, each), polarity)
     elif (inner := tree.first(verb, "xcomp")) is not None:
         if tree.has(inner, "VerbForm=Ger") and (name, "") in LASTING:  # "I love swimming in lakes"
-            yield Claim(LASTING[(name, "")], inner, whole(tree, inner), polarity)
-        else:
+            for each in (inner, *tree.of(inner, "conj")):
+                if tree.has(each, "VerbForm=Ger"):
+                    yield Claim(LASTING[(name, "")], each, whole(tree, each), polarity)
+        elif tree.tokens[inner].lemma not in _TELLING:
             yield Claim("does", verb, whole(tree, verb), polarity, relates=False)
     elif tree.first(verb, "ccomp", "obj") is None and not places and name not in SUPPOSING | _LIGHT:
         is_habit = (
@@ -215,6 +235,16 @@ def _other(
         )
         predicate = "habit" if is_habit else name.replace(" ", "_")
         yield Claim(predicate, verb, whole(tree, verb), polarity, relates=is_habit)
+
+
+def _home(tree: Tree, company: int, polarity: Polarity) -> Iterator[Claim]:
+    """Where somebody lives of whom it is told with whom: "with Dave and our kids in Leeds"."""
+    for place in tree.phrase(company, (), ()):
+        case = tree.first(place, "case")
+        if case is not None and tree.tokens[case].lemma == "in" and (
+            tree.tokens[place].tag == "PROPN" and tree.kind(place) == "place"
+        ):  # fmt: skip
+            yield Claim("lives_in", place, tree.name(place), polarity)
 
 
 def _is_towards(tree: Tree, verb: int) -> bool:
@@ -322,6 +352,9 @@ def _ended(
         yield from happened(tree, clause)
         return
     predicates = ENDING[key]
+    if claims := list(_left_for_good(tree, clause, place, key)):
+        yield from claims
+        return
     if key[0] in ("leave", "move") and tree.tokens[place].tag != "PROPN":
         yield from happened(tree, clause)
         return
@@ -333,6 +366,21 @@ def _ended(
     first = predicates[0] if predicates else "owns" if key[0] in SOLD else "has"
     thing = thing_of(tree, place)
     yield Claim(first, place, thing, "ended", also=predicates or ("*",))
+
+
+def _left_for_good(tree: Tree, clause: Clause, place: int, key: tuple[str, str]) -> Iterator[Claim]:
+    """ "I left the climbing club", "dropped out of law school", "moved out of the flat"."""
+    lemma, thing = tree.tokens[place].lemma, thing_of(tree, place)
+    if tree.tokens[place].tag != "NOUN" or lemma in VAGUE:
+        return
+    if key == ("leave", "") and lemma in CIRCLES and not _is_departure(tree, clause.verb):
+        for predicate, also in (("has", ("*",)), ("is", ("is",))):  # "a member of the club"
+            yield Claim(predicate, place, thing, "ended", also=also)
+    elif key in _DROPPING and (subject := tree.first(place, "compound")) is not None:
+        yield Claim("studies_at", place, thing, "ended", also=("studies_at",))
+        yield Claim("studies", subject, tree.word(subject), "ended", also=("studies",))
+    elif key in _MOVING_OUT and tree.first(clause.verb, "obj") is None:
+        yield Claim("lives_in", place, thing, "ended", also=("lives_in", "rent", "share"))
 
 
 def _is_departure(tree: Tree, verb: int) -> bool:
@@ -353,6 +401,8 @@ def _is_departure(tree: Tree, verb: int) -> bool:
     return False
 
 
+_DROPPING = frozenset({("drop out", "of"), ("drop", "of")})
+_MOVING_OUT = frozenset({("move out", "of"), ("move", "of")})
 _HOURS = word_set("early late again soon quickly hurriedly hour minute morning night evening noon")
 _YEARS = word_set("year month decade age week day")
 

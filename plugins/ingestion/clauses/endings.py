@@ -36,6 +36,7 @@ _OVER = word_set("over off gone finished done dead kaput cancelled canceled defu
 # Verbs that set another time, or another amount, of what is their object or passive subject.
 _MOVING = word_set("move shift push postpone reschedule delay bump change")
 _SETTING = word_set("raise increase bump lower reduce cut set change drop lift put")
+_NUMBERED = ("nummod", "flat", "appos")
 _DYING = frozenset({"die", "pass away", "pass on"})
 _PARTED = frozenset({"has_pet", "married_to", "engaged_to", "partner_of"})  # by a death
 _BURYING = frozenset({"bury", "put down", "put to sleep", "cremate"})
@@ -103,6 +104,11 @@ def _moved(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tup
             continue
         if tree.is_time(goal) and (lemma in _MOVING or tree.of(goal, "nummod")):
             yield about, Claim(WHEN, goal, told, changes=True)
+        elif tree.tokens[goal].lemma in ONE_OF and (number := tree.first(goal, *_NUMBERED)):
+            # "moved staging to port 9090": in the place of whatever it was before.
+            now = f"{tree.word(goal)} {tree.word(number)}"
+            yield about, Claim("uses", goal, tree.word(goal), "ended", also=("*", ANY), by=now)
+            yield about, Claim("uses", goal, now, changes=True)
         elif tree.tokens[place].lemma in ONE_OF and goal > place:
             # A reading may take "the port to 9090" for one thing.
             what = replace(about, name=about.name.partition(f" {tree.word(case)} ")[0])

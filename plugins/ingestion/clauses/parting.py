@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plugins.ingestion.clauses.clauses import Clause, sends_off
+from plugins.ingestion.clauses.clauses import Clause
 from plugins.ingestion.clauses.people import FIRST, RELATIVES, Subject, called
 from plugins.ingestion.clauses.phrases import (
     NOMINAL,
@@ -17,6 +17,7 @@ from plugins.ingestion.clauses.phrases import (
     verb_name,
 )
 from plugins.ingestion.clauses.predicates import JOBS
+from plugins.ingestion.clauses.stating import sends_off
 from plugins.ingestion.clauses.tree import Tree
 from plugins.ingestion.facts import ANY
 from storage.text import word_set

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import regex as re
 
 from plugins.ingestion.clauses.clauses import Clause
-from plugins.ingestion.clauses.predicates import ANIMALS
+from plugins.ingestion.clauses.predicates import ANIMALS, is_work
 from plugins.ingestion.clauses.tree import ASIDES, Tree
 from plugins.ingestion.rules.english import ENGLISH
 from storage.text import word_set
@@ -48,6 +48,7 @@ _SEVERAL = word_set(  # of each of whom somebody may have more than one
     cousin roommate niece nephew granddaughter grandson child"""
 )
 _NO_OTHER = word_set("new current old dear lovely beloved own favourite favorite poor line direct")
+_ENVIRONMENTS = word_set("production prod staging dev qa ci")  # there is one of each
 _POINTING = word_set("this that these those no any every each some what such")
 
 
@@ -133,6 +134,28 @@ def subject_of(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Subject 
     return meant(tree, clause.subject, speaker, talk)
 
 
+def subjects_of(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> list[Subject | None]:
+    """Whom a clause is about, each of them: "Ana and Ben", "my wife and I"."""
+    found = [subject_of(tree, clause, speaker, talk)]
+    for place in () if clause.subject is None else _beside(tree, clause.subject):
+        is_somebody = tree.word(place).casefold() in ("i", "we") or tree.kind(place) == "person"
+        is_somebody |= tree.tokens[place].lemma in RELATIVES and tree.tokens[place].tag == "NOUN"
+        other = meant(tree, place, speaker, talk) if is_somebody else None
+        if other is not None and other not in found:
+            found.append(other)
+    return found
+
+
+def _beside(tree: Tree, subject: int) -> list[int]:
+    """Who goes with a subject: of "my husband Tom and I", where a reading may take the name for a
+    subject of its own, too.
+    """
+    named = called(tree, subject) if tree.tokens[subject].tag == "NOUN" else None
+    found = [*tree.of(subject, "conj"), *(tree.of(named, "conj") if named is not None else ())]
+    joints = {tree.tokens[cc].lemma for each in found for cc in tree.of(each, "cc")}
+    return found if joints == {"and"} else []
+
+
 def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
     """Whom or what a noun or pronoun names."""
     token, word = tree.tokens[place], tree.word(place).casefold()
@@ -153,6 +176,8 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
         return Subject(tree.name(place), kind=tree.kind(place) or "")
     if token.tag != "NOUN" or token.lemma in VAGUE:
         return None
+    if word in _ENVIRONMENTS and tree.phrase(place) == [place]:
+        return Subject(word, kind="")  # "production runs on …"
     owner = owner_of(tree, place, speaker, talk)
     if owner is not None:
         relation = RELATIVES.get(token.lemma)
@@ -247,8 +272,12 @@ def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, st
     """
     found = []
     for place, token in enumerate(tree.tokens):
-        relation = RELATIVES.get(token.lemma) if token.tag == "NOUN" else None
-        if relation is None and token.tag == "NOUN" and token.lemma in ANIMALS:
+        if token.tag != "NOUN":
+            continue
+        if token.relation == "appos":
+            found += _told_beside(tree, place, speaker, talk)
+        relation = RELATIVES.get(token.lemma)
+        if relation is None and token.lemma in ANIMALS:
             named = called(tree, place)
             owner = owner_of(tree, place, speaker, talk)
             if owner is None and named is not None and is_named_animal(tree, named):
@@ -256,6 +285,10 @@ def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, st
             if named is not None and owner is not None:
                 found.append((named, owner, "has_pet", tree.name(named, without=place)))
             continue
+        if relation is None and place + 1 < len(tree.tokens) and (
+            tree.tokens[place + 1].tag in ("PUNCT", "PROPN") and is_work(token.lemma)
+        ):  # fmt: skip
+            found += _by_work(tree, place, owner_of(tree, place, speaker, talk))
         if relation is None or (owner := owner_of(tree, place, speaker, talk)) is None:
             continue
         gender = GENDERS.get(relation) or _BY_WORD.get(token.lemma)
@@ -275,6 +308,41 @@ def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, st
     return found
 
 
+def _by_work(tree: Tree, place: int, owner: str | None) -> list[tuple[int, str, str, str]]:
+    """Who somebody is whom a name stands beside: "my language instructor, Ms. Johnson, …" is named
+    so, "the curator, Rachel Lee, …" is a curator.
+    """
+    named = called(tree, place)
+    if named is None or named < place or tree.kind(named) != "person" or (
+        tree.tokens[named - 1].tag != "PUNCT" and tree.tokens[named - 1].tag != "PROPN"
+    ):  # fmt: skip
+        return []
+    name, thing = tree.name(named), thing_of(tree, place, frozenset({"nmod:poss", "conj"}))
+    if owner is not None:
+        return [(named, f"{owner}'s {thing}", "named", name)]
+    is_the = any(tree.tokens[each].lemma == "the" for each in tree.of(place, "det"))
+    return [(place, name, "works_as", thing)] if is_the else []
+
+
+def _told_beside(
+    tree: Tree, place: int, speaker: str, talk: Talk
+) -> list[tuple[int, str, str, str]]:
+    """Who a name is by what stands behind it: "Ravi, our tech lead", "Ana, my sister"."""
+    named = tree.tokens[place].head
+    if tree.tokens[named].tag != "PROPN" or tree.kind(named) != "person" or named > place:
+        return []
+    owner, name = owner_of(tree, place, speaker, talk), tree.name(named)
+    relation = RELATIVES.get(tree.tokens[place].lemma)
+    if relation is not None and owner is not None:
+        return [(named, owner, relation, name)] if note_relative(
+            tree, place, owner, name, talk
+        ) else []  # fmt: skip
+    if owner is None and not tree.of(place, "det"):
+        return []
+    thing = thing_of(tree, place, frozenset({"nmod:poss"}))
+    return [(place, name, "works_as" if is_work(tree.tokens[place].lemma) else "is", thing)]
+
+
 def called(tree: Tree, place: int) -> int | None:
     """The token with the name of "my sister Ana", "our rabbit, Hops", "a dog called Rex"."""
     for clause in tree.of(place, "acl"):
@@ -288,11 +356,22 @@ def called(tree: Tree, place: int) -> int | None:
     ):  # fmt: skip
         return after
     named = tree.first(place, "appos", "flat")
+    named = _beside_a_mark(tree, place) if named is None else named
     if named is None or tree.tokens[named].tag != "PROPN":
         return None
-    if tree.of(named, "conj") or tree.of(place, "conj"):
+    if tree.of(named, "conj") or any(each != named for each in tree.of(place, "conj")):
         return None  # "my girlfriend, Toby and I"
     return named if tree.tokens[named].certainty >= NAMED_CERTAINTY_MIN else None
+
+
+def _beside_a_mark(tree: Tree, place: int) -> int | None:
+    """The name in "my teacher, Ms. Johnson, …", where a reading takes the two for a list."""
+    for each in tree.of(place, "conj"):
+        first = tree.opening(each)
+        is_named = tree.kind(each) == "person" and not tree.of(each, "cc")
+        if is_named and first == place + 2 and tree.word(first - 1) == ",":
+            return each
+    return None
 
 
 NAMED_CERTAINTY_MIN = 0.5
@@ -311,6 +390,11 @@ def thing_of(tree: Tree, place: int, without: frozenset[str] = frozenset()) -> s
         or (tree.tokens[kept[0]].relation == "nmod:poss" and tree.tokens[kept[0]].tag == "PRON")
     ):
         kept = kept[1:]
+    after = place + 1
+    if kept[-1] == place and tree.tokens[place].tag == "PROPN" and after < len(tree.tokens) and (
+        tree.tokens[after].tag == "NUM" and tree.tokens[after].head == tree.tokens[place].head
+    ):  # fmt: skip
+        kept.append(after)  # "runs on Ubuntu 20.04", where a reading takes the two for two
     return tree.text_of(kept)
 
 

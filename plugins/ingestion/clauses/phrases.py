@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from plugins.ingestion.clauses.clauses import SUBJECT, Clause
+from plugins.ingestion.clauses.clauses import Clause
 from plugins.ingestion.clauses.denying import NOT
-from plugins.ingestion.clauses.predicates import CHANGING, ENDING, GONE, STATUS
+from plugins.ingestion.clauses.people import VAGUE, thing_of
+from plugins.ingestion.clauses.predicates import CHANGING, ENDING, GONE, PARTED_VERBS, STATUS
+from plugins.ingestion.clauses.stating import SUBJECT
 from plugins.ingestion.clauses.tree import ASIDES, Tree
 from plugins.ingestion.facts import Polarity
 from storage.text import word_set
@@ -20,8 +22,6 @@ _LATER = word_set("soon tomorrow tonight later")
 _NOT_LATER = word_set("today now moment nowadays morning afternoon evening night")
 _AGAIN = ("days", "mornings", "evenings", "nights", "weekends", "summers", "winters")
 NOMINAL = ("NOUN", "PROPN", "NUM", "SYM", "X")
-# Verbs whose "-ed" is read as if it were all that was added: "relocat".
-_IN_E = word_set("relocate migrate upgrade downgrade update separate donate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,10 @@ def polarity_of(clause: Clause) -> Polarity:
 def happened(tree: Tree, clause: Clause) -> Iterator[Claim]:
     """What was or happened, as it was told."""
     verb = clause.head
-    told = whole(tree, verb)
+    told, done = whole(tree, verb), gap_of(tree, verb)
+    if done is not None:  # "the car I bought last year": bought car last year
+        verb_words = tree.word(verb)
+        told = f"{verb_words} {thing_of(tree, done)}{told.partition(verb_words)[2]}"
     if len(told.split()) > 1:
         polarity = "denied" if clause.denied else "holds"
         yield Claim("did", verb, told, polarity, relates=False)
@@ -58,7 +61,10 @@ def happened(tree: Tree, clause: Clause) -> Iterator[Claim]:
 def verb_name(tree: Tree, verb: int) -> str:
     particle = tree.first(verb, "compound:prt")
     lemma = tree.tokens[verb].lemma.casefold()
-    lemma = f"{lemma}e" if f"{lemma}e" in _IN_E else lemma
+    if particle is None and lemma in PARTED_VERBS:
+        after = (each for each in tree.of(verb, "advmod", "obl", "case") if each > verb)
+        names = ((each, f"{lemma} {tree.word(each).casefold()}") for each in after)
+        particle = next((each for each, name in names if name in PARTED_VERBS[lemma]), None)
     if lemma == "rid":
         return "get rid"
     if particle is None and lemma in ("come", "go", "move"):
@@ -70,6 +76,8 @@ def verb_name(tree: Tree, verb: int) -> str:
 def objects(tree: Tree, verb: int) -> list[tuple[int, str]]:
     """(place, preposition) of what a verb is done to, the direct object first."""
     direct = [each for each in tree.of(verb, "obj") if is_thing(tree, each)]
+    if not direct and (gap := gap_of(tree, verb)) is not None:
+        direct = [gap]
     found = [(max(direct, key=tree.certainty), "")] if direct else []
     for place in tree.of(verb, "obl", "obl:agent", "obl:unmarked"):
         if tree.is_time(place) or tree.tokens[place].tag not in NOMINAL:
@@ -80,6 +88,28 @@ def objects(tree: Tree, verb: int) -> list[tuple[int, str]]:
         elif not found and place > verb and tree.tokens[place].tag in NOMINAL:
             found.append((place, ""))
     return found
+
+
+def gap_of(tree: Tree, verb: int) -> int | None:
+    """What a relative clause is about, where it has that for its object: "the car I bought"."""
+    token = tree.tokens[verb]
+    if token.relation != "acl:relcl" or tree.tokens[token.head].tag not in NOMINAL:
+        return None
+    objects_, subject = tree.of(verb, "obj"), tree.first(verb, *SUBJECT)
+    is_taken = any(tree.tokens[each].lemma not in _RELATIVE for each in objects_)
+    is_stranded = any(
+        tree.tokens[each].tag == "ADP" or tree.tokens[each].lemma in _PLACING
+        for each in (*tree.children[verb], tree.opening(verb))
+    )
+    if subject is None or tree.tokens[subject].lemma in _RELATIVE or is_taken or is_stranded:
+        return None
+    return None if tree.is_time(token.head) or tree.tokens[token.head].lemma in VAGUE else (
+        token.head
+    )  # fmt: skip
+
+
+_RELATIVE = word_set("who whom which that")
+_PLACING = word_set("where when why how in at on to with from for of about")
 
 
 def is_thing(tree: Tree, place: int) -> bool:
@@ -179,6 +209,10 @@ def _is_later(tree: Tree, place: int) -> bool:
 
 def is_to_come(tree: Tree, clause: Clause) -> bool:
     """ "is moving to Porto": in progress, of what happens at once."""
-    return tree.has(clause.head, "VerbForm=Ger") and any(
-        tree.tokens[each].lemma == "be" for each in tree.of(clause.head, "aux")
-    )
+    helping = {tree.tokens[each].lemma for each in tree.of(clause.head, "aux")}
+    return tree.has(clause.head, "VerbForm=Ger") and "be" in helping and "have" not in helping
+
+
+def has_gone_on(tree: Tree, clause: Clause) -> bool:
+    """ "has been buying"."""
+    return tree.has(clause.head, "VerbForm=Ger") and is_perfect(tree, clause)

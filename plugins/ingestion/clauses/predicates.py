@@ -67,9 +67,20 @@ GONE = {
     "lay off": ("works_at",), "retire": ("works_at", "works_as", "works_in"),
     "drop out": ("studies_at",),
 }  # fmt: skip
+# Verb -> its forms with a particle that may be read as an adverb: "traded my phone in".
+_WITH_PARTICLE = (*(verb for verb, _ in (*CHANGING, *ENDING)), *GONE, "look forward")
+PARTED_VERBS = {
+    verb: frozenset(name for name in _WITH_PARTICLE if name.startswith(f"{verb} "))
+    for verb in (name.split()[0] for name in _WITH_PARTICLE if " " in name)
+}
 # What somebody is of whom these are told without anybody else.
 STATUS = {"marry": "married", "engage": "engaged", "divorce": "divorced"}
 SOLD = frozenset({"sell", "give away", "get rid", "lose"})
+# What somebody belongs to, which has one name at a time.
+CIRCLES = word_set(
+    """club band team choir society league gym guild committee board council union orchestra church
+    congregation group squad troupe co-op cooperative"""
+)
 # Nouns that a clause "my … is …" answers.
 OWNED = {
     "name": "named", "birthday": "born_on", "hometown": "comes_from", "age": "age",

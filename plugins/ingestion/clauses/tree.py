@@ -74,6 +74,7 @@ class Tree:
     def __init__(self, text: str, sentence: language.Sentence):
         self.text, self.sentence = text, sentence
         self.tokens: tuple[language.Token, ...] = _with_copula(text, sentence.tokens)
+        self.relations = [token.relation for token in self.tokens]
         self.children: list[list[int]] = [[] for _ in self.tokens]
         for place, token in enumerate(self.tokens):
             if token.head >= 0:
@@ -85,11 +86,12 @@ class Tree:
 
     def of(self, place: int, *relations: str) -> list[int]:
         """What depends on a token by one of these relations."""
-        return [each for each in self.children[place] if self.tokens[each].relation in relations]
+        below = self.children[place]
+        return [each for each in below if self.relations[each] in relations] if below else below
 
     def first(self, place: int, *relations: str) -> int | None:
         for each in self.children[place]:
-            if self.tokens[each].relation in relations:
+            if self.relations[each] in relations:
                 return each
         return None
 
@@ -107,11 +109,21 @@ class Tree:
         for each in found:
             left_out = without if each == place else inside
             found += [
-                child
-                for child in self.children[each]
-                if self.tokens[child].relation not in left_out
+                child for child in self.children[each] if self.relations[child] not in left_out
             ]
         return sorted(found)
+
+    def opening(self, place: int) -> int:
+        """The first token of the phrase that a token has."""
+        left_out: Container[str] = ASIDES
+        while True:
+            before = next(
+                (each for each in self.children[place] if self.relations[each] not in left_out),
+                place,
+            )
+            if before >= place:
+                return place
+            place, left_out = before, INNER_ASIDES
 
     def text_of(self, places: list[int]) -> str:
         """The words of these tokens, as they stand in the text where nothing but marks is between

@@ -66,6 +66,8 @@ def relates(tree: Tree, claim: Claim) -> bool:
         return token.tag == "VERB" and not tree.of(claim.place, "compound:prt", "xcomp")
     if lemma in _EMPTY or lemma in VAGUE:
         return False
+    if claim.predicate == "owns" and token.head >= 0 and tree.tokens[token.head].lemma == "own":
+        return True
     if claim.predicate in _HAD:
         return kind in _THINGS or lemma in _HEALTH or token.tag != "NOUN"
     if claim.predicate in ("likes", "dislikes") and kind == "abstract":

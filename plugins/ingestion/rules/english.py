@@ -458,7 +458,9 @@ ENGLISH = Language(
     code="en",
     small_words=words(
         "a am an and are at do for have he her his i in is it it's my not of she that the they "
-        "this to was we with you",
+        "this to was we with you "
+        # What is done to "me", which is a small word of other languages.
+        "asked called dumped fired gave helped left showed taught told",
     ),
     rules=_RULES,
     cut=Pattern(

@@ -121,7 +121,8 @@ def test_what_is_not_stated_or_of_nobody_makes_none(engine: RuleEngine, text: st
     ],
 )
 def test_what_could_be_met_again_relates(engine: RuleEngine, text: str, relates: bool) -> None:
-    assert any(fact.relates for fact in found(engine, Said("Ada", text))) == relates
+    told = [fact for fact in found(engine, Said("Ada", text)) if not fact.passing]
+    assert any(fact.relates for fact in told) == relates
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,175 @@
+"""Whether a clause is stated: by itself, beside another one, or as what another one takes for
+given: "I'm glad I sold the car", "my sister, who lives in Graz", "when I was at school".
+"""
+
+from __future__ import annotations
+
+from plugins.ingestion.clauses.tree import Tree
+from storage.text import word_set
+
+SUBJECT = ("nsubj", "nsubj:pass")
+# What leaves open whether it is so.
+UNSURE = word_set("would could might may should must ought shall")
+CONDITIONS = word_set("if unless whether lest")
+DOUBT = word_set("maybe perhaps probably possibly supposedly apparently almost nearly")
+FICTION = word_set("dream nightmare novel story film movie game simulation fantasy")
+# Verbs that tell what somebody holds possible, wishes or says, not what is.
+SUPPOSING = word_set(
+    """think guess believe suppose imagine wish hope doubt wonder consider pretend dream expect seem
+    hear say tell ask claim assume feel suggest bet hate swear let remind help make"""
+)
+# Verbs and adjectives that take for given what they are about.
+_TAKING_FOR_GIVEN = word_set(
+    """realize realise know notice discover mention remember regret recall glad happy proud excited
+    sad sorry relieved grateful thankful lucky pleased surprised delighted thrilled bummed upset
+    stoked amazed aware"""
+)
+_REASONS = word_set("because since although though so")
+_MEANWHILE = word_set("when while after once as until where")
+_ESPECIALLY = word_set("especially particularly even mostly")
+_RELATIVE = word_set("who which that where")
+_CONSIDERING = word_set("think consider contemplate")
+_WITHIN = ("ccomp", "csubj", "acl", "acl:relcl", "xcomp", "advcl")
+# Relations by which a clause stands beside the one it hangs on, and is stated as that is.
+BESIDE = ("conj", "parataxis")
+STATED_BY = (*BESIDE, "advcl", "ccomp", "acl:relcl")
+
+
+def is_stated(tree: Tree, head: int) -> bool:
+    """Whether nothing takes it back: a condition, a guess, a wish, a command."""
+    token = tree.tokens[head]
+    if _is_supposed(tree, head) or tree.has(head, "Mood=Imp"):
+        return False
+    if any(tree.tokens[each].lemma in UNSURE for each in tree.of(head, "aux")):
+        return False
+    if any(
+        tree.tokens[each].lemma in CONDITIONS | DOUBT for each in tree.of(head, "mark", "advmod")
+    ):
+        return False
+    if any(_is_condition(tree, each) for each in tree.of(head, "advcl")):
+        return False
+    if any(tree.tokens[each].lemma in FICTION for each in tree.of(head, "obl", "nmod")):
+        return False  # "in my dream I was …"
+    if token.relation == "parataxis" and not _is_apart(tree, head):
+        return False
+    if token.relation == "acl:relcl":
+        return _is_given(tree, head)
+    if token.relation == "ccomp":
+        return tree.tokens[token.head].lemma in _TAKING_FOR_GIVEN and is_stated(tree, token.head)
+    if token.relation == "advcl":
+        return _is_circumstance(tree, head)
+    if token.relation in BESIDE and token.head >= 0:
+        return _goes_on(tree, head)
+    return True
+
+
+def _is_supposed(tree: Tree, head: int) -> bool:
+    """Whether what it tells is what somebody holds possible, says, or should do."""
+    lemma = tree.tokens[head].lemma
+    if sends_off(tree, head) or considered(tree, head) is not None:
+        return False
+    if lemma in SUPPOSING and (inner := tree.first(head, "ccomp", "xcomp")) is not None:
+        return (lemma, tree.tokens[inner].lemma) != ("make", "sure")
+    return lemma in ("let", "imagine", "suppose")
+
+
+def _is_condition(tree: Tree, clause: int) -> bool:
+    """ "if …", which "especially if …" is not."""
+    marks = [each for each in tree.of(clause, "mark") if tree.tokens[each].lemma in CONDITIONS]
+    return any(
+        tree.tokens[mark - 1].lemma.casefold() not in _ESPECIALLY if mark else True
+        for mark in marks
+    )
+
+
+def _goes_on(tree: Tree, head: int) -> bool:
+    """Whether a clause that stands beside another one is stated as that is."""
+    token = tree.tokens[head]
+    outer = tree.tokens[token.head]
+    if token.relation == "parataxis" and tree.first(head, *SUBJECT) is None:
+        return False
+    if outer.relation in _WITHIN:  # what hangs on a clause inside of another one is of its kind
+        return token.relation == "conj" and outer.relation in STATED_BY and (
+            is_stated(tree, token.head)
+        )  # fmt: skip
+    return token.relation == "parataxis" or outer.head < 0 or is_stated(tree, token.head)
+
+
+def _is_circumstance(tree: Tree, head: int) -> bool:
+    """Whether an adverbial clause tells what is or was: why, or when something was; or goes on
+    after a comma, as people write.
+    """
+    marks = {tree.tokens[each].lemma.casefold() for each in tree.of(head, "mark")}
+    if marks & _REASONS:
+        return True
+    if is_meanwhile(tree, head):
+        return _is_in_the_past(tree, head)
+    own = tree.first(head, *SUBJECT)
+    first = tree.opening(head)
+    return (
+        not marks
+        and own is not None
+        and own < head
+        and first > 0
+        and tree.tokens[first - 1].tag == "PUNCT"
+        and first in tree.phrase(own)
+        and tree.tokens[head].head < head
+    )
+
+
+def is_meanwhile(tree: Tree, head: int) -> bool:
+    """Whether a clause says when another one was: "when I was at school"."""
+    return tree.tokens[head].relation == "advcl" and any(
+        tree.tokens[each].lemma.casefold() in _MEANWHILE for each in tree.of(head, "mark", "advmod")
+    )
+
+
+def _is_in_the_past(tree: Tree, head: int) -> bool:
+    finite = tree.of(head, "cop", "aux", "aux:pass") or [head]
+    return any(
+        tree.has(each, "Tense=Past") and not tree.has(each, "VerbForm=Part") for each in finite
+    )
+
+
+def _is_given(tree: Tree, head: int) -> bool:
+    """Whether a relative clause is about somebody or something in particular: "my sister, who …",
+    "the car I bought", not "a car that starts".
+    """
+    noun = tree.tokens[head].head
+    if tree.tokens[noun].tag not in ("NOUN", "PROPN"):
+        return False
+    first = tree.tokens[tree.opening(head)]
+    opens = first.lemma.casefold() in _RELATIVE or first.relation in (*SUBJECT, "nmod:poss", "det")
+    return opens and (
+        tree.tokens[noun].tag == "PROPN"
+        or bool(tree.of(noun, "nmod:poss"))
+        or any(tree.tokens[each].lemma == "the" for each in tree.of(noun, "det"))
+    )
+
+
+def considered(tree: Tree, head: int) -> int | None:
+    """What somebody is thinking of doing: "I'm thinking of moving"."""
+    if tree.tokens[head].lemma not in _CONSIDERING or not tree.has(head, "VerbForm=Ger"):
+        return None
+    for each in tree.of(head, "advcl", "xcomp"):
+        marks = {tree.tokens[mark].lemma for mark in tree.of(each, "mark")}
+        is_about = bool(marks & {"of", "about"}) or tree.tokens[head].lemma != "think"
+        if tree.has(each, "VerbForm=Ger") and is_about:
+            return each
+    return None
+
+
+def sends_off(tree: Tree, verb: int) -> bool:
+    """Whether somebody was "let go" or "made redundant": they "let me go"."""
+    then = tree.first(verb, "xcomp", "ccomp")
+    told = (tree.tokens[verb].lemma, None if then is None else tree.tokens[then].lemma)
+    if told not in (("let", "go"), ("make", "redundant")) or tree.first(verb, *SUBJECT) is None:
+        return False
+    whom = [tree.word(each).casefold() for each in tree.of(verb, "obj")]
+    return tree.has(verb, "Tense=Past") and (whom == ["me"] or bool(tree.of(verb, "aux:pass")))
+
+
+def _is_apart(tree: Tree, head: int) -> bool:
+    """Whether a mark or a conjunction is before a clause, as it is not in "I said I like opera"."""
+    first = tree.opening(head)
+    return first == 0 or tree.tokens[first - 1].tag in ("PUNCT", "SYM", "CCONJ", "INTJ")
