@@ -38,7 +38,7 @@ _AT = r"(?:(?:on|in|at|to|for|from|the|an?) ){0,2}"
 # Both what is right and what is not: alike as names are, or after "I meant".
 _IS = r"(?:(?:it|that)(?:['’]s| is) )?"
 _BOTH = tuple(
-    re.compile(rf"{told}[.!]*")
+    re.compile(rf"{told}[.!]{{0,3}}")
     for told in (
         rf"(?i:i meant? (?:to say )?{_AT})(?P<now>{_WORDS}),? (?:and )?not {_AT}(?P<then>{_WORDS})",
         rf"(?i:{_IS}{_AT})(?P<now>{_NAME}),? (?:and )?not {_AT}(?P<then>{_NAME})",
@@ -51,10 +51,10 @@ _TIME = (
     rf"|may|june|july|august|september|october|november|december|{_NUMBERS}|\d[\d:.,]*)"
     r"(?: \p{L}{1,10}| \d[\d:.,]*){0,3}"
 )
-_IT = re.compile(rf"(?i)(?:it(?:['’]s| is)|i meant?) {_AT}(?P<now>{_TIME})[.!]*")
+_IT = re.compile(rf"(?i)(?:it(?:['’]s| is)|i meant?) {_AT}(?P<now>{_TIME})[.!]{{0,3}}")
 _WHOSE = re.compile(
     rf"(?i:(?:his|her|their|its) (?P<noun>[\p{{L}}-]+(?: [\p{{L}}-]+)?) is (?:now )?{_AT})"
-    rf"(?P<now>{_WORDS})[.!]*"
+    rf"(?P<now>{_WORDS})[.!]{{0,3}}"
 )
 
 
