@@ -137,7 +137,9 @@ def subject_of(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Subject 
 def subjects_of(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> list[Subject | None]:
     """Whom a clause is about, each of them: "Ana and Ben", "my wife and I"."""
     found = [subject_of(tree, clause, speaker, talk)]
-    for place in () if clause.subject is None else _beside(tree, clause.subject):
+    if clause.subject is None or not tree.children[clause.subject]:
+        return found
+    for place in _beside(tree, clause.subject):
         is_somebody = tree.word(place).casefold() in ("i", "we") or tree.kind(place) == "person"
         is_somebody |= tree.tokens[place].lemma in RELATIVES and tree.tokens[place].tag == "NOUN"
         other = meant(tree, place, speaker, talk) if is_somebody else None

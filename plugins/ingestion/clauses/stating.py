@@ -66,9 +66,9 @@ def is_stated(tree: Tree, head: int) -> bool:
 def _is_supposed(tree: Tree, head: int) -> bool:
     """Whether what it tells is what somebody holds possible, says, or should do."""
     lemma = tree.tokens[head].lemma
-    if sends_off(tree, head) or considered(tree, head) is not None:
+    if lemma not in SUPPOSING or sends_off(tree, head) or considered(tree, head) is not None:
         return False
-    if lemma in SUPPOSING and (inner := tree.first(head, "ccomp", "xcomp")) is not None:
+    if (inner := tree.first(head, "ccomp", "xcomp")) is not None:
         return (lemma, tree.tokens[inner].lemma) != ("make", "sure")
     return lemma in ("let", "imagine", "suppose")
 
