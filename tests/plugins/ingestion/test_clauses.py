@@ -6,26 +6,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from plugins.ingestion.engine import RuleEngine
 from plugins.ingestion.facts import Fact, Said, key_words, supported
-from runtime.inference import InferenceUnavailable, MiniLmEmbedder, language
+from runtime.inference import InferenceUnavailable, language
 from runtime.timestamps import iso, parse
 from tests.support import ROOT
 
 MAY_8 = parse("2023-05-08T10:00:00Z")
 STATEMENTS = ROOT / "loadtests" / "statements"
 Told = set[tuple[str, str, str, str]]
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RuleEngine]:
-    model = MiniLmEmbedder(tmp_path_factory.mktemp("models"), timeout_seconds=120)
-    yield RuleEngine(model.read_language)
-    asyncio.run(model.close())
 
 
 def found(engine: RuleEngine, *said: str | Said) -> list[Fact]:

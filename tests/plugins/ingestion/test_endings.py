@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,25 +13,11 @@ from tests.support.ingestion_harness import JUNE, IngestionHarness, kinds
 pytestmark = pytest.mark.usefixtures("without_delay")
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniLmEmbedder]:
-    model = MiniLmEmbedder(tmp_path_factory.mktemp("models"), timeout_seconds=120)
-    yield model
-    asyncio.run(model.close())
-
-
 @pytest.fixture(params=["patterns", "trees"])
 def ingestion(
     request: pytest.FixtureRequest, tmp_path: Path, model: MiniLmEmbedder
 ) -> Iterator[IngestionHarness]:
     listening = IngestionHarness(tmp_path, Models(model) if request.param == "trees" else None)
-    yield listening
-    listening.harness.close()
-
-
-@pytest.fixture
-def reading(tmp_path: Path, model: MiniLmEmbedder) -> Iterator[IngestionHarness]:
-    listening = IngestionHarness(tmp_path, Models(model))
     yield listening
     listening.harness.close()
 

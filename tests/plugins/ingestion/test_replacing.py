@@ -4,30 +4,11 @@ trees; and what only looks like it.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from runtime.inference import MiniLmEmbedder, Models
 from tests.support.ingestion_harness import JUNE, IngestionHarness, kinds
 
 pytestmark = pytest.mark.usefixtures("without_delay")
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniLmEmbedder]:
-    model = MiniLmEmbedder(tmp_path_factory.mktemp("models"), timeout_seconds=120)
-    yield model
-    asyncio.run(model.close())
-
-
-@pytest.fixture
-def reading(tmp_path: Path, model: MiniLmEmbedder) -> Iterator[IngestionHarness]:
-    listening = IngestionHarness(tmp_path, Models(model))
-    yield listening
-    listening.harness.close()
 
 
 @pytest.mark.parametrize(

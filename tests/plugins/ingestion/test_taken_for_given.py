@@ -5,24 +5,15 @@ as what is taken for given, as a thought of doing something, in the title of a b
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
 from plugins.ingestion.engine import RuleEngine
 from plugins.ingestion.facts import Said
-from runtime.inference import MiniLmEmbedder
 from runtime.timestamps import parse
 
 MAY_8 = parse("2026-05-08T12:00:00Z")
 Told = set[tuple[str, str, str]]
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RuleEngine]:
-    model = MiniLmEmbedder(tmp_path_factory.mktemp("models"), timeout_seconds=120)
-    yield RuleEngine(model.read_language)
-    asyncio.run(model.close())
 
 
 def claims(engine: RuleEngine, text: str) -> Told:
