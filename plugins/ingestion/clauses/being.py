@@ -54,6 +54,8 @@ def owned(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tupl
                     if any(tree.tokens[each].lemma == "not" for each in tree.children[other]):
                         gone = thing_of(tree, other)
                         yield about, Claim("favorite", other, gone, "ended", lemma)
+        elif _is_own_birthday(tree, clause):
+            yield about, Claim(OWNED[lemma], head, _when(tree, clause), polarity)
         elif tree.first(head, "case") is not None:
             return
         elif tree.tokens[head].tag == "PROPN" and (relation := RELATIVES.get(lemma)):
@@ -107,7 +109,7 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     )
     about = "" if clause.subject is None else tree.tokens[clause.subject].lemma
     is_owned = is_owned or about in OWNED or (about in RELATIVES and token.tag == "PROPN")
-    if is_owned and tree.first(head, "case") is None:
+    if is_owned and (tree.first(head, "case") is None or _is_own_birthday(tree, clause)):
         return
     case = tree.first(head, "case")
     preposition = "" if case is None else tree.tokens[case].lemma
@@ -116,13 +118,17 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         token.tag == "ADJ" and tree.first(head, "nummod") is not None and token.lemma == "sharp"
     )):  # fmt: skip
         # "the 26th", "ten sharp"
-        yield Claim(WHEN, head, tree.text_of(tree.phrase(head, ASIDES | _FRAME)), polarity)
+        yield Claim(WHEN, head, _when(tree, clause), polarity)
+    elif not is_person and token.lemma == "due" and (due := _times(tree, head)):
+        yield Claim(WHEN, due[0], thing_of(tree, due[0]), polarity)
     elif token.tag == "ADJ" or (token.tag == "VERB" and not preposition) or _is_state(tree, head):
         yield from state(tree, clause, polarity)
+    elif preposition == "to":  # "never been to Japan"
+        yield from happened(tree, clause)
     elif preposition:
         if token.tag in NOMINAL and not clause.past:
             if not is_person and (tree.is_time(head) or token.tag == "NUM"):
-                yield Claim(WHEN, head, tree.text_of(tree.phrase(head, ASIDES | _FRAME)), polarity)
+                yield Claim(WHEN, head, _when(tree, clause), polarity)
             elif not tree.is_time(head):
                 away = (
                     {"from": "comes_from", "into": "likes"}
@@ -143,7 +149,7 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             and tree.word(head)[0].isdigit()
             and any(mark in tree.word(head) for mark in "/:")
         ):
-            yield Claim(WHEN, head, tree.text_of(tree.phrase(head, ASIDES | _FRAME)), polarity)
+            yield Claim(WHEN, head, _when(tree, clause), polarity)
         elif not is_person and tree.text_of(amount := tree.phrase(head, _AMOUNT))[:1].isdigit():
             yield Claim(MUCH, head, tree.text_of(amount), polarity)
         elif (
@@ -163,6 +169,26 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             yield Claim(WHERE, head, thing, polarity)
         else:
             yield Claim("is", head, thing, polarity)
+
+
+def _when(tree: Tree, clause: Clause) -> str:
+    """The time that something is at, less what leads up to it: "by the way"."""
+    after = -1 if clause.subject is None else clause.subject
+    told = [each for each in tree.phrase(clause.head, ASIDES | _FRAME) if each > after]
+    return tree.text_of(told)
+
+
+def _is_own_birthday(tree: Tree, clause: Clause) -> bool:
+    """ "my birthday is on March 3"."""
+    place = clause.subject
+    return place is not None and tree.tokens[place].lemma == "birthday" and (
+        tree.is_time(clause.head)
+        and any(tree.word(each).casefold() == "my" for each in tree.of(place, "nmod:poss"))
+    )  # fmt: skip
+
+
+def _times(tree: Tree, head: int) -> list[int]:
+    return [each for each in tree.of(head, "obl", "nmod") if tree.is_time(each)]
 
 
 def _is_named(tree: Tree, place: int) -> bool:
@@ -239,6 +265,9 @@ def state(tree: Tree, clause: Clause, polarity: Polarity) -> Iterator[Claim]:
         if case is None or tree.is_time(place) or tree.tokens[place].tag == "PRON":
             continue
         key = (lemma, tree.tokens[case].lemma)
+        if key in STATES and clause.past:  # "I was married to Ben"
+            yield from happened(tree, clause)
+            return
         if key in STATES:
             for each in listed(tree, place):
                 yield Claim(STATES[key], each, thing_of(tree, each), polarity)
@@ -278,6 +307,8 @@ def state(tree: Tree, clause: Clause, polarity: Polarity) -> Iterator[Claim]:
     before = [each for each in tree.of(head, "obl:unmarked", "nmod:unmarked", "compound")
               if each < head and tree.tokens[each].tag in ("NOUN", "PROPN")
               and not tree.is_time(each)]  # fmt: skip
+    before += [at for each in tree.of(head, "obl:unmarked") if tree.word(each) == "%"
+               for at in tree.phrase(each)]  # fmt: skip
     told = sorted({*tree.phrase(head, ASIDES | _FRAME | {"obl:unmarked"}), *before})
     thing = tree.text_of([each for each in told if each not in when])
     yield Claim("is", head, thing, polarity, relates=_lasts(tree, head))

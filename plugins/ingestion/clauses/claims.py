@@ -14,10 +14,11 @@ from plugins.ingestion.clauses.having import had
 from plugins.ingestion.clauses.parting import parted
 from plugins.ingestion.clauses.people import Subject, Talk, note_people, subjects_of
 from plugins.ingestion.clauses.phrases import NOMINAL, Claim, happened
-from plugins.ingestion.clauses.predicates import WHEN
+from plugins.ingestion.clauses.predicates import MUCH, WHEN
+from plugins.ingestion.clauses.stating import is_hedged
 from plugins.ingestion.clauses.tree import Tree
 from plugins.ingestion.clauses.worth import relates
-from plugins.ingestion.facts import Fact
+from plugins.ingestion.facts import PREDICATES, Fact
 from plugins.ingestion.rules.dates import resolve
 from plugins.ingestion.rules.english import ENGLISH
 from plugins.ingestion.sentences import is_quoted_line
@@ -64,10 +65,20 @@ def read_facts(
             made = list(_claims(tree, clause, first, speaker, talk))
             made += [(each, claim) for each in others if each is not None
                      for claim in _said_of(tree, clause, each)]  # fmt: skip
+            if is_hedged(tree, clause.head):
+                made = [(each, claim) for each, claim in made if _is_sure_of_it(claim)]
             found += _facts(tree, clause, made, source, talk)
         found += _had(tree, speaker, source, found)
         over = {_claimed(fact) for fact in found if fact.polarity == "ended"}
         yield [*(fact for fact in related if _claimed(fact) not in over), *found]
+
+
+def _is_sure_of_it(claim: Claim) -> bool:
+    """Whether somebody who only thinks so knows it: "my favourite book is Rebecca", not "I lost my
+    keys", "I have a good idea".
+    """
+    known = claim.predicate in PREDICATES or claim.predicate in (WHEN, MUCH)
+    return claim.polarity == "holds" and known and claim.predicate not in _DATED
 
 
 def _claimed(fact: Fact) -> tuple[str, str, str]:

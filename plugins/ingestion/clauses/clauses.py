@@ -19,6 +19,7 @@ STOPPING = word_set("quit stop finish cease discontinue")
 STARTING = word_set("start begin keep continue")
 PLANNING = word_set("plan intend aim decide")
 _RELATIVE = word_set("who which that")
+_NO_COMMANDS = word_set("own have like")
 _REMEMBERING = word_set("remember recall regret")
 
 
@@ -243,12 +244,15 @@ def _speaks_of_itself(tree: Tree, head: int) -> bool:
     first = tree.opening(head)
     before = tree.tokens[first - 1] if first else None
     opens = before is None or before.tag in ("PUNCT", "INTJ", "CCONJ", "SYM")
-    if any(each < head and _may_be_meant(tree, each) for each in tree.children[head]):
+    if any(
+        each < head and tree.relations[each] != "compound" and _may_be_meant(tree, each)
+        for each in tree.children[head]
+    ):
         return False  # "Ben got married", where the reading is not sure who that is
     if _is_copular(tree, head):
         opening = tree.tokens[first].lemma
         return opens and (first == head or opening in ("never", "not", "always", "still"))
-    if tree.tokens[first].lemma == "do" and first != head:
+    if tree.tokens[first].lemma == "do" and first != head and token.lemma not in _NO_COMMANDS:
         return False  # "don't worry"
     finite = tree.has(head, "Tense=Past") or tree.first(head, "aux") is not None
     return opens and token.tag == "VERB" and finite

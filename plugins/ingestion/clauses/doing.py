@@ -86,6 +86,10 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     if polarity == "holds" and (over := list(_over(tree, clause, subject, keys))):
         yield from over
         return
+    if changing and _was_so(tree, clause):
+        told = f"was {whole(tree, clause.head)}"
+        yield Claim("did", clause.head, told, polarity, relates=False)
+        return
     if changing and not clause.ability and not has_gone_on(tree, clause):
         yield from _changed(tree, clause, subject, changing, polarity)
         return
@@ -129,6 +133,12 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             yield from _lasting(tree, place, predicate, polarity)
         return
     yield from _other(tree, clause, subject, places, polarity)
+
+
+def _was_so(tree: Tree, clause: Clause) -> bool:
+    """ "I was engaged to Rhys", which "I got engaged to Rhys" is not."""
+    helping = {tree.tokens[each].lemma for each in tree.of(clause.head, "aux:pass", "cop")}
+    return clause.past and helping == {"be"} and tree.tokens[clause.verb].lemma in STATUS
 
 
 def _ahead(tree: Tree, clause: Clause, name: str) -> Iterator[Claim]:
@@ -190,7 +200,7 @@ def _other(
     """What has no name of its own: what happened as a whole, a habit by its verb."""
     verb, name = clause.verb, verb_name(tree, clause.verb)
     is_sought = name == "look" and is_to_come(tree, clause) and places and places[0][1] == "for"
-    if name in _SEEMING and not is_sought:
+    if name in _SEEMING and not is_sought and not (clause.ability and clause.denied and places):
         return
     if clause.ability:
         is_offer = clause.subject is not None and tree.word(clause.subject).casefold() == "we"
@@ -200,8 +210,8 @@ def _other(
         yield from happened(tree, clause)
     elif clause.passive:
         yield Claim("is", verb, whole(tree, verb), polarity, relates=False)
-    elif name in _THANKING:
-        return
+    elif name in _THANKING and not (name == "see" and _is_of_somebody(tree, clause, places)):
+        return  # "I see", which "I'm seeing a therapist" is not
     elif places and tree.first(verb, "xcomp", "ccomp") is None:
         place, preposition = places[0]
         predicate = "_".join([*name.split(), *([preposition] if preposition else [])])
@@ -235,6 +245,15 @@ def _other(
         )
         predicate = "habit" if is_habit else name.replace(" ", "_")
         yield Claim(predicate, verb, whole(tree, verb), polarity, relates=is_habit)
+
+
+def _is_of_somebody(tree: Tree, clause: Clause, places: list[tuple[int, str]]) -> bool:
+    """ "seeing a therapist", "seeing a guy called Emeka"."""
+    if not places or not is_to_come(tree, clause):
+        return False
+    lemma = tree.tokens[places[0][0]].lemma
+    is_person = tree.has(places[0][0], "Kind=person") or tree.kind(places[0][0]) == "person"
+    return is_person or lemma in RELATIVES or is_work(lemma)
 
 
 def _home(tree: Tree, company: int, polarity: Polarity) -> Iterator[Claim]:

@@ -8,6 +8,7 @@ from plugins.ingestion.clauses.people import (
     FIRST,
     RELATIVES,
     called,
+    is_named_animal,
     thing_of,
 )
 from plugins.ingestion.clauses.phrases import Claim, verb_name
@@ -49,6 +50,8 @@ def had(tree: Tree) -> Iterator[Claim]:
         token = tree.tokens[place]
         if token.tag != "NOUN" or tree.of(place, "cop") or not _is_here(tree, place):
             continue
+        if is_named_animal(tree, place):
+            continue  # "my cat Biscuit", who is told of by name
         lemma = token.lemma.casefold()
         is_animal = lemma in ANIMALS
         if is_animal:

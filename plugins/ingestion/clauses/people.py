@@ -20,6 +20,7 @@ RELATIVES = ENGLISH.relatives | {
     "housemate": "roommate", "granddaughter": "granddaughter", "grandson": "grandson",
     "hubby": "married_to", "fiancee": "engaged_to", "kid": "child", "tutor": "tutor",
     "coach": "coach", "physio": "physio", "tailor": "tailor", "advisor": "advisor",
+    "flatmate": "roommate",
 }  # fmt: skip
 GENDERS = ENGLISH.genders | {
     "niece": "f", "nephew": "m", "granddaughter": "f", "grandson": "m",
@@ -47,7 +48,11 @@ _SEVERAL = word_set(  # of each of whom somebody may have more than one
     """sister brother daughter son friend colleague neighbor grandmother grandfather aunt uncle
     cousin roommate niece nephew granddaughter grandson child"""
 )
-_NO_OTHER = word_set("new current old dear lovely beloved own favourite favorite poor line direct")
+_NO_OTHER = word_set(
+    """new current old dear lovely beloved own favourite favorite poor line direct good great sweet
+    wonderful amazing awesome beautiful darling"""
+)
+_CHILDREN = word_set("son daughter child grandson granddaughter")
 _ENVIRONMENTS = word_set("production prod staging dev qa ci")  # there is one of each
 _POINTING = word_set("this that these those no any every each some what such")
 
@@ -131,7 +136,27 @@ def subject_of(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Subject 
         )
     ):  # fmt: skip
         return Subject(tree.word(clause.subject), kind="")  # "standup is at ten"
-    return meant(tree, clause.subject, speaker, talk)
+    found = meant(tree, clause.subject, speaker, talk)
+    if found is None and opens and _is_of_one_event(tree, clause):
+        return Subject(thing_of(tree, clause.subject), kind="")  # "boiler packed in on Sunday"
+    return found
+
+
+def _is_of_one_event(tree: Tree, clause: Clause) -> bool:
+    """Whether a bare noun stands for the one thing that something happened to."""
+    place = clause.subject
+    assert place is not None
+    token = tree.tokens[place]
+    return (
+        token.tag == "NOUN"
+        and token.lemma == tree.word(place).casefold()
+        and token.lemma not in VAGUE
+        and not clause.is_copular
+        and not token.lemma.endswith("ing")
+        and (clause.past or clause.passive)
+        and not tree.of(place, "det", "nmod:poss", "conj", "nummod")
+        and not clause.link
+    )
 
 
 def subjects_of(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> list[Subject | None]:
@@ -176,7 +201,7 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
         return None  # "one of my favourites"
     if token.tag == "PROPN" or (token.tag in ("NUM", "SYM", "X") and len(word) > 1):
         return Subject(tree.name(place), kind=tree.kind(place) or "")
-    if token.tag != "NOUN" or token.lemma in VAGUE:
+    if token.tag != "NOUN" or (token.lemma in VAGUE and not _is_own_day(tree, place)):
         return None
     if word in _ENVIRONMENTS and tree.phrase(place) == [place]:
         return Subject(word, kind="")  # "production runs on …"
@@ -189,12 +214,36 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
             thing = own if named is None else tree.name(named, without=place)
             return Subject(thing, kind=tree.kind(place) or "")
         return relative_of(tree, place, owner, talk)
-    if tree.of(place, "nmod:poss"):
-        return None
+    if is_labelled(tree, place):
+        return Subject(thing_of(tree, place), kind=tree.kind(place) or "")
+    if (whose := tree.first(place, "nmod:poss")) is not None:
+        the = any(tree.tokens[each].lemma == "the" for each in tree.of(whose, "det"))
+        if not the or tree.tokens[whose].tag != "NOUN":
+            return None
+        return Subject(tree.text_of(tree.phrase(place)[1:]), kind="")  # "the car's MOT"
     pointing = {tree.tokens[each].lemma for each in tree.of(place, "det")} & _POINTING
     if pointing or tree.first(place, "det", "compound", "nummod", "nmod") is None:
         return None  # "dogs", "good food": of all there are
     return Subject(thing_of(tree, place), kind=tree.kind(place) or "")
+
+
+def is_labelled(tree: Tree, place: int) -> bool:
+    """Whether a noun names one thing by its letters or its number: "DNS", "Node 18"."""
+    word, after = tree.word(place), place + 1
+    is_numbered = after < len(tree.tokens) and tree.tokens[after].tag == "NUM" and (
+        tree.tokens[after].head == place and tree.relations[after] == "flat"
+    )  # fmt: skip
+    return (is_numbered and word[0].isupper()) or (
+        len(word) > 1 and word.isupper() and not tree.of(place, "det", "nmod:poss")
+        and not tree.text[tree.sentence.start : tree.sentence.end].isupper()
+    )  # fmt: skip
+
+
+def _is_own_day(tree: Tree, place: int) -> bool:
+    """ "my last day"."""
+    return tree.tokens[place].lemma == "day" and all(
+        tree.of(place, relation) for relation in ("nmod:poss", "amod")
+    )
 
 
 def relative_of(tree: Tree, place: int, owner: str, talk: Talk) -> Subject:
@@ -215,7 +264,8 @@ def note_relative(tree: Tree, place: int, owner: str, name: str, talk: Talk) -> 
     relation, which = RELATIVES[tree.tokens[place].lemma], _told_apart(tree, place)
     talk.relatives[(owner, which or relation)] = name
     words = {tree.tokens[each].lemma.casefold().rstrip("-") for each in tree.of(place, *_TELLING)}
-    if words & _FORMER or _IN_LAW.match(tree.text, tree.tokens[place].end):
+    former = words & _FORMER - ({"first"} if relation in _CHILDREN else set())
+    if former or _IN_LAW.match(tree.text, tree.tokens[place].end):
         return False
     return relation in _SEVERAL or not which
 
@@ -257,7 +307,7 @@ def owner_of(tree: Tree, place: int, speaker: str, talk: Talk) -> str | None:
             found = talk.meant(word, speaker, each)
             return None if found is None else found.name
         if token.tag == "PROPN":
-            return tree.name(each)
+            return tree.name(each).partition("'s ")[0]
         if token.tag == "NOUN" and (owner := owner_of(tree, each, speaker, talk)) is not None:
             is_relative = token.lemma in RELATIVES
             thing = f"{owner}'s {token.lemma}"
@@ -274,7 +324,8 @@ def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, st
     """
     found = []
     for place, token in enumerate(tree.tokens):
-        if token.tag != "NOUN":
+        is_kin = token.tag == "PROPN" and token.relation == "appos" and tree.word(place).islower()
+        if token.tag != "NOUN" and not is_kin:
             continue
         if token.relation == "appos":
             found += _told_beside(tree, place, speaker, talk)
@@ -357,6 +408,10 @@ def called(tree: Tree, place: int) -> int | None:
         tree.word(after)[0].isupper()
     ):  # fmt: skip
         return after
+    if after < len(tree.tokens) and tree.is_in_small_letters() and (
+        tree.tokens[after].tag == "PROPN" and tree.kind(after) == "person"
+    ):  # fmt: skip
+        return after  # "my sister ana"
     named = tree.first(place, "appos", "flat")
     named = _beside_a_mark(tree, place) if named is None else named
     if named is None or tree.tokens[named].tag != "PROPN":
@@ -364,6 +419,16 @@ def called(tree: Tree, place: int) -> int | None:
     if tree.of(named, "conj") or any(each != named for each in tree.of(place, "conj")):
         return None  # "my girlfriend, Toby and I"
     return named if tree.tokens[named].certainty >= NAMED_CERTAINTY_MIN else None
+
+
+def name_said(tree: Tree, place: int) -> str | None:
+    """The name in "a lad called Rhys"."""
+    for clause in (*tree.of(place, "acl"), *tree.of(tree.tokens[place].head, "advcl")):
+        if tree.tokens[clause].lemma in ("call", "name") and clause == place + 1:
+            named = tree.first(clause, "xcomp", "obj", "obl")
+            if named is not None and named == clause + 1 and tree.tokens[named].tag == "PROPN":
+                return tree.name(named)
+    return None
 
 
 def _beside_a_mark(tree: Tree, place: int) -> int | None:
@@ -384,7 +449,11 @@ _BY_WORD = {
 
 
 def thing_of(tree: Tree, place: int, without: frozenset[str] = frozenset()) -> str:
-    """What a phrase names, without its article, its preposition and who has it."""
+    """What a phrase names, without its article, its preposition and who has it; "a lad called Rhys"
+    by the name.
+    """
+    if tree.tokens[place].tag == "NOUN" and (named := name_said(tree, place)) is not None:
+        return named
     kept = tree.phrase(place, ASIDES | _AROUND | without)
     while len(kept) > 1 and (
         tree.tokens[kept[0]].tag in ("DET", "PRON", "ADP", "PUNCT", "CCONJ", "SCONJ", "PART")

@@ -4,6 +4,7 @@ given: "I'm glad I sold the car", "my sister, who lives in Graz", "when I was at
 
 from __future__ import annotations
 
+from plugins.ingestion.clauses.denying import NOT
 from plugins.ingestion.clauses.tree import Tree
 from storage.text import word_set
 
@@ -24,6 +25,10 @@ _TAKING_FOR_GIVEN = word_set(
     sad sorry relieved grateful thankful lucky pleased surprised delighted thrilled bummed upset
     stoked amazed aware"""
 )
+# Verbs by which speakers tell what is so of themselves: "I think my favourite book is Rebecca".
+_HEDGING = word_set("think guess believe suppose reckon figure say bet")
+# What somebody is asked to keep: "remember that …", "keep in mind that …".
+_NOTING = word_set("remember remind note know keep forget")
 _REASONS = word_set("because since although though so")
 _MEANWHILE = word_set("when while after once as until where")
 _ESPECIALLY = word_set("especially particularly even mostly")
@@ -50,12 +55,16 @@ def is_stated(tree: Tree, head: int) -> bool:
         return False
     if any(tree.tokens[each].lemma in FICTION for each in tree.of(head, "obl", "nmod")):
         return False  # "in my dream I was …"
+    if token.relation in ("parataxis", "conj", "ccomp") and _is_to_be_noted(tree, head):
+        return True
     if token.relation == "parataxis" and not _is_apart(tree, head):
         return False
     if token.relation == "acl:relcl":
         return _is_given(tree, head)
     if token.relation == "ccomp":
-        return tree.tokens[token.head].lemma in _TAKING_FOR_GIVEN and is_stated(tree, token.head)
+        return (
+            tree.tokens[token.head].lemma in _TAKING_FOR_GIVEN and is_stated(tree, token.head)
+        ) or is_hedged(tree, head)
     if token.relation == "advcl":
         return _is_circumstance(tree, head)
     if token.relation in BESIDE and token.head >= 0:
@@ -69,8 +78,60 @@ def _is_supposed(tree: Tree, head: int) -> bool:
     if lemma not in SUPPOSING or sends_off(tree, head) or considered(tree, head) is not None:
         return False
     if (inner := tree.first(head, "ccomp", "xcomp")) is not None:
+        if lemma == "hate" and tree.relations[inner] == "xcomp" and not tree.of(inner, "mark"):
+            return False  # "I hate waiting in queues"
         return (lemma, tree.tokens[inner].lemma) != ("make", "sure")
     return lemma in ("let", "imagine", "suppose")
+
+
+def is_hedged(tree: Tree, head: int) -> bool:
+    """Whether it is what speakers say of what is theirs, as far as they know: "I guess I'm a
+    vegetarian now", "pretty sure I'm allergic to nuts"; not what they suppose of others.
+    """
+    outer = tree.tokens[head].head
+    if tree.tokens[head].relation != "ccomp" or outer < 0:
+        return False
+    said, lemma = tree.first(outer, *SUBJECT), tree.tokens[outer].lemma
+    if said is not None and tree.word(said).casefold() != "i":
+        return False
+    if lemma == "sure":
+        before = {tree.tokens[each].lemma for each in tree.of(outer, "advmod")}
+        is_told = not before & NOT
+    else:
+        helping = {tree.tokens[each].lemma for each in tree.of(outer, "aux")}
+        is_told = lemma in _HEDGING and helping <= {"would", "'d"} and (
+            bool(helping) or lemma != "say") and said is not None  # fmt: skip
+        is_told &= bool(helping) or tree.has(outer, "Tense=Pres")
+        is_told &= not any(tree.tokens[each].lemma in NOT for each in tree.of(outer, "advmod"))
+    if not is_told or tree.tokens[outer].relation not in ("root", "conj", "parataxis"):
+        return False
+    own = tree.first(head, *SUBJECT)
+    return own is not None and (
+        tree.word(own).casefold() == "i"
+        or any(tree.word(each).casefold() in ("my", "our") for each in tree.of(own, "nmod:poss"))
+    )
+
+
+def _is_to_be_noted(tree: Tree, head: int) -> bool:
+    """Whether it is what somebody is asked to keep, or finds to be so: "remember that I'm allergic
+    to nuts", "it turns out I'm allergic to nuts".
+    """
+    outer = tree.tokens[head].head
+    lemma, said = tree.tokens[outer].lemma, tree.first(outer, *SUBJECT)
+    around = {tree.tokens[each].lemma for each in tree.of(outer, "obl", "compound:prt", "advmod")}
+    if lemma == "turn":  # "it turns out that …"
+        if "out" not in around or (said is not None and tree.tokens[said].lemma != "it"):
+            return False
+    elif lemma not in _NOTING or said is not None or tree.of(outer, "cc") or (
+        (lemma == "forget") != bool(tree.of(outer, "aux"))  # "don't forget that …"
+    ):  # fmt: skip
+        return False
+    if lemma == "keep" and "mind" not in around:
+        return False
+    marks = [tree.tokens[each].lemma for each in tree.of(head, "mark")]
+    return tree.tokens[outer].head < 0 and marks in ([], ["that"]) and (
+        tree.first(head, *SUBJECT) is not None
+    )  # fmt: skip
 
 
 def _is_condition(tree: Tree, clause: int) -> bool:

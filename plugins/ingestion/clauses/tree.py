@@ -164,6 +164,10 @@ class Tree:
             (span.kind for span in self.sentence.spans if span.first <= place < span.last), None
         )
 
+    def is_in_small_letters(self) -> bool:
+        """Whether names are written like other words here."""
+        return self.text[self.sentence.start : self.sentence.end].islower()
+
     def is_time(self, place: int) -> bool:
         return self.kind(place) == "time"
 
