@@ -141,7 +141,7 @@ async def measure(directory: Path, threads: int, texts: list[str], device: Devic
 
 
 def compare_ways(directory: Path) -> None:
-    from runtime.inference.minilm.kernels_vnni import (
+    from runtime.inference.minilm.kernels import (
         CompiledMiniLm,
         packed,
     )  # cannot be compiled on every processor

@@ -612,11 +612,19 @@ MUTANTS = (
     ),
     Mutant(
         "a thread goes on before the others' parts are done",
-        "runtime/inference/minilm/kernels_vnni.py",
+        "runtime/inference/minilm/kernels.py",
         "    while added(step, COUNTER_PLACES, 0) < parts:",
         "    while added(step, COUNTER_PLACES, 0) < 0:",
-        "tests/runtime/inference/minilm/test_kernels_vnni.py::"
+        "tests/runtime/inference/minilm/test_kernels.py::"
         "test_threads_share_texts_and_change_nothing[2]",
+    ),
+    Mutant(
+        "signed products take weights as they are stored",
+        "runtime/inference/minilm/kernels.py",
+        "HIGHEST_BITS = -0x7F7F7F80",
+        "HIGHEST_BITS = 0",
+        "tests/runtime/inference/minilm/test_kernels.py::"
+        "test_each_set_of_instructions_computes_the_same_to_the_bit",
     ),
     Mutant(
         "a text has the core that a neighbour may need",

@@ -18,7 +18,7 @@ from plugins.collections import limits
 from plugins.graph import unread
 from plugins.profile import store
 from runtime.serve import free_port
-from storage.indexes import has_avx512_vnni
+from storage.indexes import byte_products
 from tests.support.collector import Collector, collector
 from tests.support.first_answers import FirstAnswers, first_answers
 from tests.support.served import Served, served
@@ -66,8 +66,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    # What is compiled for an instruction can be tested only where the processor has it.
-    return (collection_path.name == "test_kernels_vnni.py" and not has_avx512_vnni()) or None
+    # What is compiled for some instructions can be tested only where the processor has them.
+    return (collection_path.name == "test_kernels.py" and byte_products() is None) or None
 
 
 @pytest.hookimpl(tryfirst=True)

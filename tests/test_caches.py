@@ -61,7 +61,7 @@ KEPT = {
             "runtime/long_work.py:cores",
             "runtime/tracing/otlp.py:_key",
             "runtime/tracing/otlp.py:_named",
-            "storage/indexes/processor.py:has_avx512_vnni",
+            "storage/indexes/processor.py:byte_products",
             "storage/indexes/processor.py:third_cache_keeps_streams",
             "storage/store/schema.py:of_slot",
         ],

@@ -2,27 +2,44 @@
 in registers until they are whole.
 
 Compiled loops would fetch and store a sum for each few products; a tile's instructions are written
-by hand. How many rows it has depends on how many registers the processor has.
+by hand. How many rows it has, and how many of its columns it goes over at a time, depends on how
+many registers the processor has, and how wide they are. A sum is added up in the same order
+whatever they are, so it is the same to the bit.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from storage.indexes import has_avx512_vnni
+from storage.indexes import byte_products
 
+
+class Shape(NamedTuple):
+    """rows: of a tile; vector: numbers of a register; vectors: how many registers of columns are
+    gone over at a time. Sums, columns and what a row is made of fill the registers.
+    """
+
+    rows: int
+    vector: int
+    vectors: int
+
+
+_SHAPES = {
+    "AVX-512 VNNI": Shape(14, 16, 2),  # 28 sums, two of columns, one of a row: 31 of 32 registers
+    "AVX-VNNI": Shape(6, 8, 2),  # 15 of 16
+    "AVX2": Shape(2, 8, 4),  # 8 sums, 4 of columns, and what stands between bytes and their sums
+    "DotProd": Shape(6, 4, 4),  # 29 of 32
+    None: Shape(4, 4, 2),
+}
 TILE_COLUMNS = 32
-VECTOR = 16
-# 28 sums of 16 numbers, two vectors of columns and one of a row's: 31 of 32 registers. With half as
-# many, of half the size, two rows fit.
-TILE_ROWS = 14 if has_avx512_vnni() else 2
+TILE_ROWS, VECTOR, VECTORS = _SHAPES[byte_products()]
 
 INT, FLOAT, WORD = ir.IntType(32), ir.FloatType(), ir.IntType(64)
 INTS, FLOATS = ir.VectorType(INT, VECTOR), ir.VectorType(FLOAT, VECTOR)
@@ -34,7 +51,7 @@ class Tile(ABC):
     each sum. A kind of tile says what the numbers are."""
 
     step = 1  # of the depth
-    vector = FLOATS  # sixteen sums
+    vector = FLOATS  # the sums of a register
 
     def __init__(self, builder: ir.IRBuilder, pointers: Sequence[Any], sizes: Sequence[Any]):
         """pointers: to the first elements of the arrays; sizes: as the kind of tile says."""
@@ -49,25 +66,30 @@ class Tile(ABC):
             begin = builder.append_basic_block(f"rows{rows}")
             chosen.add_case(WORD(rows), begin)
             builder.position_at_end(begin)
-            pairs = [(row, half) for row in range(rows) for half in (0, VECTOR)]
-            for (row, half), total in zip(pairs, self._sums(pairs), strict=True):
-                self._finish(row, half, total)
+            for first in range(0, TILE_COLUMNS, VECTORS * VECTOR):
+                columns = range(first, first + VECTORS * VECTOR, VECTOR)
+                pairs = [(row, column) for row in range(rows) for column in columns]
+                for (row, column), total in zip(pairs, self._sums(pairs), strict=True):
+                    self._finish(row, column, total)
             builder.branch(done)
         builder.position_at_end(done)
 
     def _sums(self, pairs: Sequence[tuple[int, int]]) -> list[Any]:
-        """Sixteen sums for each (row, first column)."""
+        """A register of sums for each (row, first column)."""
         builder, before = self._builder, self._builder.block
         starts = [self._start(row) for row, _ in pairs]
         loop, after = builder.append_basic_block("depth"), builder.append_basic_block("sums")
         builder.branch(loop)
         builder.position_at_end(loop)
         depth, sums, added = builder.phi(WORD), [builder.phi(self.vector) for _ in pairs], []
-        columns = {half: self._column(half, depth) for half in (0, VECTOR)}
-        for (row, half), total in zip(pairs, sums, strict=True):
-            if not half:  # loaded next to its use, or the registers do not suffice
+        columns = {
+            first: self._column(first, depth) for first in dict.fromkeys(c for _, c in pairs)
+        }
+        element = None
+        for (row, first), total in zip(pairs, sums, strict=True):
+            if first == pairs[0][1]:  # loaded next to its use, or the registers do not suffice
                 element = self._row(row, depth)
-            added.append(self._add(total, columns[half], element))
+            added.append(self._add(total, columns[first], element))
         following = builder.add(depth, WORD(self.step))
         for phi, first, later in [
             (depth, WORD(0), following),
@@ -86,13 +108,13 @@ class Tile(ABC):
     def _row(self, row: int, depth: Any) -> Any: ...
 
     @abstractmethod
-    def _column(self, half: int, depth: Any) -> Any: ...
+    def _column(self, first: int, depth: Any) -> Any: ...
 
     @abstractmethod
     def _add(self, total: Any, column: Any, element: Any) -> Any: ...
 
     @abstractmethod
-    def _finish(self, row: int, half: int, total: Any) -> None: ...
+    def _finish(self, row: int, first: int, total: Any) -> None: ...
 
     def _at(self, array: int, kind: Any, row: Any, width: Any, column: Any) -> Any:
         """Where element row · width + column of an array is, as a pointer to `kind`."""
@@ -104,15 +126,15 @@ class Tile(ABC):
     def _load(self, array: int, kind: Any, row: Any, width: Any, column: Any) -> Any:
         return self._builder.load(self._at(array, kind, row, width, column), align=1, typ=kind)
 
-    def _call(self, instruction: str, *values: Any) -> Any:
-        """Vectors of one kind -> another of it."""
-        kind = ir.FunctionType(values[0].type, [value.type for value in values])
+    def _call(self, instruction: str, *values: Any, made: Any = None) -> Any:
+        """Vectors -> one of the kind `made`, or else of the first one's."""
+        kind = ir.FunctionType(made or values[0].type, [value.type for value in values])
         return self._builder.call(
             cgutils.get_or_insert_function(self._builder.module, kind, instruction), values
         )
 
     def _broadcast(self, value: Any) -> Any:
-        """A number -> a vector of sixteen of it."""
+        """A number -> a register of it."""
         builder, kind = self._builder, ir.VectorType(value.type, VECTOR)
         nothing = ir.Constant(kind, ir.Undefined)
         return builder.shuffle_vector(
@@ -133,19 +155,19 @@ class _FloatTile(Tile):
     def _row(self, row: int, depth: Any) -> Any:
         return self._broadcast(self._load(0, FLOAT, row, self._sizes[1], depth))
 
-    def _column(self, half: int, depth: Any) -> Any:
-        return self._load(1, FLOATS, depth, self._sizes[2], half)
+    def _column(self, first: int, depth: Any) -> Any:
+        return self._load(1, FLOATS, depth, self._sizes[2], first)
 
     def _add(self, total: Any, column: Any, element: Any) -> Any:
-        return self._call("llvm.fma.v16f32", column, element, total)
+        return self._call(f"llvm.fma.v{VECTOR}f32", column, element, total)
 
-    def _finish(self, row: int, half: int, total: Any) -> None:
-        self._builder.store(total, self._at(2, FLOATS, row, self._sizes[3], half), align=1)
+    def _finish(self, row: int, first: int, total: Any) -> None:
+        self._builder.store(total, self._at(2, FLOATS, row, self._sizes[3], first), align=1)
 
 
 def tile_of(kind: type[Tile]) -> Any:
-    """(arrays, sizes, rows) -> nothing: the product of up to 14 rows and 32 columns, arrays and
-    sizes tuples as the kind says.
+    """(arrays, sizes, rows) -> nothing: the product of up to TILE_ROWS rows and 32 columns, arrays
+    and sizes tuples as the kind says.
     """
 
     @intrinsic

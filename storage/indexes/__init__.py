@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         UINT16,
         UINT32,
         UINT64,
+        exact,
         in_array,
         inline,
         kernel,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     )
     from storage.indexes.lexical import OCCURRENCES_SCORED_MAX, BoundLexical, LexicalIndex
     from storage.indexes.ordinals import Ordinals, among, ascending, ordinals_of, place_among
-    from storage.indexes.processor import has_avx512_vnni
+    from storage.indexes.processor import byte_products
     from storage.indexes.slots import build_for_slot, forget_tenants, tenants_known
     from storage.indexes.top_k import Scores, best
     from storage.indexes.vectors import BoundVectors, Scan, VectorIndex
@@ -80,6 +81,7 @@ _ROOMS = {
         "UINT32",
         "UINT64",
         "in_array",
+        "exact",
         "inline",
         "kernel",
         "load_kernels",
@@ -87,7 +89,7 @@ _ROOMS = {
     ),
     "lexical": ("OCCURRENCES_SCORED_MAX", "BoundLexical", "LexicalIndex"),
     "ordinals": ("Ordinals", "among", "ascending", "ordinals_of", "place_among"),
-    "processor": ("has_avx512_vnni",),
+    "processor": ("byte_products",),
     "slots": ("build_for_slot", "forget_tenants", "tenants_known"),
     "top_k": ("Scores", "best"),
     "vectors": ("BoundVectors", "Scan", "VectorIndex"),
@@ -133,8 +135,9 @@ __all__ = [
     "ascending",
     "best",
     "build_for_slot",
+    "byte_products",
+    "exact",
     "forget_tenants",
-    "has_avx512_vnni",
     "in_array",
     "inline",
     "kernel",

@@ -87,6 +87,8 @@ class Kernel:
                         self._constants |= called._constants
                     elif isinstance(found, int | float | np.generic):
                         self._constants.add(f"{name} = {found!r}")
+                    elif (written := getattr(found, "_defn", None)) is not None:
+                        self._sources.add(written.__code__.co_filename)  # by hand: an intrinsic
                 self._compiled = self._make()
                 _known[id(self._compiled)] = self
         return self._compiled
@@ -188,8 +190,15 @@ def kernel(
 
 
 def inline(function: Callable) -> Kernel:
-    """Decorator: a piece of compiled functions, compiled into each that calls it."""
+    """Decorator: a piece of compiled functions, compiled into each that calls it; float sums may be
+    reordered, so that two compilations need not agree to the bit.
+    """
     return Kernel(function, None, nogil=True, fastmath=True, error_model="numpy")
+
+
+def exact(function: Callable) -> Kernel:
+    """Decorator: as inline, and nothing is reordered."""
+    return Kernel(function, None, nogil=True, error_model="numpy")
 
 
 def _signature(declared: tuple[Any, ...]) -> Any:

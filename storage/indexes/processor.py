@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from functools import cache
 
+# How products of bytes are added up: the first that a processor has, by what all of them must be
+# there as LLVM calls it.
+_BYTE_PRODUCTS = {
+    "AVX-512 VNNI": ("avx512vnni", "avx512vl"),
+    "AVX-VNNI": ("avxvnni", "fma"),
+    "AVX2": ("avx2", "fma"),
+    "DotProd": ("dotprod",),
+}
+
 
 @cache
-def has_avx512_vnni() -> bool:
-    """Whether kernels may use AVX-512 VNNI: four products of bytes added to a sum by one
-    instruction.
+def byte_products() -> str | None:
+    """By which instructions kernels may add up products of bytes: AVX-512 VNNI (Intel's servers
+    since Ice Lake, AMD since Zen 4), AVX-VNNI (Intel's laptops since Alder Lake), AVX2 (nearly all
+    other x86) or ARM's DotProd (Graviton 2, Apple's M1 and later); None where it has none of them.
 
     NUMBA_CPU_FEATURES and NUMBA_CPU_NAME=generic count where they are set, since Numba compiles for
     them.
@@ -17,10 +27,12 @@ def has_avx512_vnni() -> bool:
     from numba.core import config
 
     # Numba sets its settings by name, so its types do not know them.
-    features: str | None = getattr(config, "CPU_FEATURES")  # noqa: B009
-    if features is not None:
-        return "+avx512vnni" in features.split(",")
-    return binding.get_host_cpu_features().get("avx512vnni", False)
+    told: str | None = getattr(config, "CPU_FEATURES")  # noqa: B009
+    if told is not None:
+        has = {name.removeprefix("+") for name in told.split(",") if name.startswith("+")}
+    else:
+        has = {name for name, there in binding.get_host_cpu_features().items() if there}
+    return next((name for name, all_ in _BYTE_PRODUCTS.items() if has.issuperset(all_)), None)
 
 
 @cache

@@ -10,8 +10,9 @@ batched with (cosine between the two down to 0.98). Here a text has the same vec
 and lies nearer to the float model (mean cosine 0.997 instead of 0.993).
 
 Two ways to run it on a processor, whose vectors agree as well as two roundings can (mean cosine
-0.9996): compiled loops where it has the instruction for them (kernels_vnni.py), the graph on
-onnxruntime elsewhere (onnx.py). On a GPU it runs in half precision (../torch_encoder.py).
+0.9996): compiled loops where it has the instructions for them (kernels.py), the same vectors to the
+bit on each that has; the graph on onnxruntime elsewhere (onnx.py). On a GPU it runs in half
+precision (../torch_encoder.py).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from runtime.limits import (
     EMBEDDER_GPU_RUN_TOKENS_MAX,
     EMBEDDER_RUN_TOKENS_PER_THREAD_MAX,
 )
-from storage.indexes import has_avx512_vnni
+from storage.indexes import byte_products
 
 
 class Network(Protocol):
@@ -194,10 +195,10 @@ def _read(
 
 
 def _load_network(directory: Path, source: Path, threads: int, threads_max: int) -> Network:
-    # Each is imported where it is used: the one cannot be compiled without the instruction, the
+    # Each is imported where it is used: the one cannot be compiled without the instructions, the
     # other costs memory.
-    if has_avx512_vnni():
-        from runtime.inference.minilm.kernels_vnni import PACKED_VERSION, CompiledMiniLm, packed
+    if byte_products() is not None:
+        from runtime.inference.minilm.kernels import PACKED_VERSION, CompiledMiniLm, packed
 
         return CompiledMiniLm.open(
             kept(directory / f"{NAME}-packed-v{PACKED_VERSION}", source, packed),

@@ -79,11 +79,13 @@ def test_weights_are_not_asked_for_when_an_endpoint_embeds(tmp_path):
 
 
 def test_a_processor_without_the_instruction_is_told_of(tmp_path, monkeypatch):
-    for has_it, verdict, network in (
-        (True, "ok", "compiled loops"),
-        (False, "advice", "onnxruntime"),
+    for has, verdict, network in (
+        ("AVX-512 VNNI", "ok", "compiled loops"),
+        ("DotProd", "ok", "compiled loops"),
+        ("AVX2", "advice", "compiled loops"),
+        (None, "advice", "onnxruntime"),
     ):
-        monkeypatch.setattr(processor, "has_avx512_vnni", lambda has_it=has_it: has_it)
+        monkeypatch.setattr(processor, "byte_products", lambda has=has: has)
         found = doctor.processor(settings(tmp_path))
         assert found.verdict == verdict and network in found.what
     remote = settings(

@@ -73,14 +73,25 @@ from storage.indexes.kernels import inline
 def share(number):
     return number * {}
 """
+BY_HAND = """
+from numba import types
+from numba.extending import intrinsic
+
+@intrinsic
+def written(context, number):
+    def generate(target, builder, signature, values):
+        return builder.add(values[0], values[0].type({}))
+    return types.int64(types.int64), generate
+"""
 CALLING = """
+from by_hand import written
 from called import share
 from numbers_of import MORE
 from storage.indexes.kernels import INT64, kernel
 
 @kernel(INT64, result=INT64)
 def shared(number):
-    return share(number) + MORE
+    return written(share(number)) + MORE
 
 print(shared(7), sum(shared.compiled().stats.cache_hits.values()))
 """
@@ -90,12 +101,13 @@ def test_a_change_of_what_is_compiled_into_a_loop_is_compiled(tmp_path: Path) ->
     (tmp_path / "calling.py").write_text(CALLING)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     said = []
-    for factor, more in ((2, 0), (2, 0), (3, 0), (3, 1)):
+    for factor, more, by_hand in ((2, 0, 0), (2, 0, 0), (3, 0, 0), (3, 1, 0), (3, 1, 5)):
         (tmp_path / "called.py").write_text(CALLED.format(factor))
+        (tmp_path / "by_hand.py").write_text(BY_HAND.format(by_hand))
         (tmp_path / "numbers_of.py").write_text(f"MORE = {more}")
         found = subprocess.run(
             [sys.executable, "-B", "-c", "import calling"],
             capture_output=True, text=True, timeout=60, check=True, env=environment,
         )  # fmt: skip
         said.append(found.stdout.split())
-    assert said == [["14", "0"], ["14", "1"], ["21", "0"], ["22", "0"]]
+    assert said == [["14", "0"], ["14", "1"], ["21", "0"], ["22", "0"], ["27", "0"]]

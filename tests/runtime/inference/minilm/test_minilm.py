@@ -16,9 +16,9 @@ from runtime.inference import ModelUnusable, minilm, packaged_files
 from runtime.inference.minilm import MiniLm
 from runtime.inference.minilm.weights import WIDTH
 from runtime.limits import EMBEDDED_TOKENS_MAX
-from storage.indexes import has_avx512_vnni
+from storage.indexes import byte_products
 
-NETWORKS = {"graph": False} | ({"compiled": True} if has_avx512_vnni() else {})
+NETWORKS = {"graph": None} | ({"compiled": byte_products()} if byte_products() else {})
 TEXTS = [
     "Mara went hiking up the ridge last weekend with her cousin.",
     "Tobias finally finished painting the kitchen in that pale green.",
@@ -39,7 +39,7 @@ TEXTS = [
 @pytest.fixture(scope="module", params=NETWORKS)
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MiniLm:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(minilm, "has_avx512_vnni", lambda: NETWORKS[request.param])
+        patch.setattr(minilm, "byte_products", lambda: NETWORKS[request.param])
         return MiniLm.load(tmp_path_factory.mktemp("models"))
 
 

@@ -16,7 +16,7 @@ import pytest
 from runtime.inference import ModelUnusable, packaged_files
 from runtime.inference.minilm import MiniLm
 from runtime.inference.minilm.weights import HEADER_BYTES, kept
-from storage.indexes import has_avx512_vnni
+from storage.indexes import byte_products
 
 MADE = b"what the weights become" * 100
 
@@ -63,7 +63,7 @@ def test_processes_that_start_together_share_one_file_and_tell_nobody(tmp_path: 
         "-c",
         load,
         str(tmp_path / "models"),
-        str(int(has_avx512_vnni())),
+        str(int(byte_products() is not None)),
     ]
     for already_made in ("", "yes"):  # onnx is imported where the graph is made
         started = [subprocess.Popen([*arguments, already_made], **run) for _ in range(2)]

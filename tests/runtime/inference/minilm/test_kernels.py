@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from llvmlite import binding
 
 from runtime.inference import packaged_files
 from runtime.inference.local_embedder import Pause
-from runtime.inference.minilm import MiniLm, kernels_vnni
-from runtime.inference.minilm.kernels_vnni import BLOCK_ROWS, TILE_ROWS, CompiledMiniLm, packed
+from runtime.inference.minilm import MiniLm, kernels
+from runtime.inference.minilm.kernels import BLOCK_ROWS, TILE_ROWS, CompiledMiniLm, packed
 from runtime.inference.minilm.onnx import GraphMiniLm
 from runtime.inference.minilm.weights import kept
 
@@ -45,7 +49,7 @@ def compiled(directory: Path) -> CompiledMiniLm:
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> list[list[int]]:
     """Token ids of texts of every length above, each about other words."""
-    words = Path(kernels_vnni.__file__).read_text().split()
+    words = Path(kernels.__file__).read_text().split()
     encode = MiniLm.load(tmp_path_factory.mktemp("tokenizer")).encode
     return [
         [*encode([" ".join(words[length : length + 300])])[0].ids[: length - 1], 102]
@@ -114,16 +118,59 @@ def test_threads_that_never_come_are_not_waited_for(
             )
 
 
+ELSEWHERE = {
+    "AVX-VNNI": {
+        "NUMBA_CPU_NAME": "alderlake",
+        "NUMBA_CPU_FEATURES": "+avx2,+fma,+avxvnni,+bmi,+bmi2,+lzcnt,+movbe,+popcnt,+sse4.2",
+    },
+    "AVX2": {
+        "NUMBA_CPU_NAME": "haswell",
+        "NUMBA_CPU_FEATURES": "+avx2,+fma,+bmi,+bmi2,+lzcnt,+movbe,+popcnt,+sse4.2",
+    },
+}
+RUN = """
+import sys
+from pathlib import Path
+import numpy as np
+from runtime.inference.minilm.kernels import CompiledMiniLm
+from storage.indexes import byte_products
+
+texts = [list(map(int, line.split())) for line in sys.stdin]
+print(byte_products())
+np.save(sys.argv[2], CompiledMiniLm.open(Path(sys.argv[1]), 1).run(texts)[0])
+"""
+
+
+def test_each_set_of_instructions_computes_the_same_to_the_bit(
+    directory: Path, compiled: CompiledMiniLm, texts: list[list[int]], tmp_path: Path
+) -> None:
+    """As does what was compiled just now, and what was loaded."""
+    expected = compiled.run(texts)[0]
+    told = "\n".join(" ".join(map(str, ids)) for ids in texts)
+    has = {name for name, there in binding.get_host_cpu_features().items() if there}
+    for name, environment in ELSEWHERE.items():
+        if not has >= {each[1:] for each in environment["NUMBA_CPU_FEATURES"].split(",")}:
+            continue  # this machine cannot run it
+        for turn in ("compiled", "loaded"):
+            found = subprocess.run(
+                [sys.executable, "-c", RUN, directory / "packed", tmp_path / f"{turn}.npy"],
+                input=told, capture_output=True, text=True, timeout=120, check=True,
+                env={**os.environ, **environment, "NUMBA_CACHE_DIR": str(tmp_path / name)},
+            )  # fmt: skip
+            assert found.stdout.strip() == name
+            np.testing.assert_array_equal(np.load(tmp_path / f"{turn}.npy"), expected)
+
+
 def test_gelu_is_that_of_the_error_function() -> None:
-    x = np.linspace(-12, 12, kernels_vnni.INNER, dtype=np.float32)[None]
+    x = np.linspace(-12, 12, kernels.INNER, dtype=np.float32)[None]
     expected = [value * 0.5 * (1 + math.erf(value / math.sqrt(2))) for value in x[0].astype(float)]
-    kernels_vnni.gelu(x)
+    kernels.gelu(x)
     np.testing.assert_allclose(x[0], expected, atol=2e-6)
 
 
 def test_softmax_is_that_of_the_exponential() -> None:
-    scores = np.concatenate([np.linspace(-90, 3, 40), [50.0]]).astype(np.float32)
+    scores = np.concatenate([np.linspace(-90, 3, 40), np.full(24, 50.0)]).astype(np.float32)
     expected = np.exp(scores[:40].astype(float) - 3)
-    kernels_vnni.softmax(scores, 40)
+    kernels.softmax(scores, 40)
     np.testing.assert_allclose(scores[:40], expected / expected.sum(), rtol=2e-5, atol=1e-30)
-    assert scores[40] == 50  # not one of the forty
+    assert not scores[40:].any()  # not of the forty

@@ -1,15 +1,17 @@
-"""all-MiniLM-L6-v2 in compiled loops, for processors that add up products of bytes (AVX-512 VNNI:
-Intel since Ice Lake, AMD since Zen 4).
+"""all-MiniLM-L6-v2 in compiled loops, for processors whose instructions add up products of bytes
+(storage/indexes/processor.py).
 
 The same arithmetic as the graph of onnx.py, one scale per weight column and per token, in
-about 0.6 of its time: products take tokens by fourteen instead of by six, there is no padding, and
-no operator starts between two steps. Texts lie one after the other as rows of one matrix, a token
-to a row.
+about 0.6 of its time: products take more tokens at a time, there is no padding, and no operator
+starts between two steps. Texts lie one after the other as rows of one matrix, a token to a row.
 
-A tile (runtime/inference/tiles.py) is the product of up to 14 rows and 32 columns; its sums stay in
-registers until they are floats. The instruction multiplies unsigned bytes by signed ones: here
+A tile (runtime/inference/tiles.py) is the product of a few rows and 32 columns; its sums stay in
+registers until they are floats. AVX-512 VNNI and AVX-VNNI multiply unsigned bytes by signed ones:
 weights are the unsigned ones, stored plus 128, and what that adds, 128 times the row's sum, is
-taken off where the sums begin.
+taken off where the sums begin. DotProd multiplies signed ones: the weights' highest bit is turned.
+AVX2 adds pairs of products in sixteen bits, which 127 · 127 twice does not fill: it multiplies the
+rows' magnitudes by weights that have been given the rows' signs. The sums are whole numbers, so
+what comes out is the same to the bit.
 
 File: `<directory>/all-MiniLM-L6-v2-packed-v<PACKED_VERSION>`, one MODEL, mapped into memory, so
 that the processes of a machine share it. A product's weights are (outputs/32, inputs/4, 32, 4): in
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 
 from runtime.inference.crew import added, leave_core
 from runtime.inference.local_embedder import Pause
@@ -41,6 +44,7 @@ from runtime.inference.minilm.weights import (
     WIDTH,
     quantised,
 )
+from runtime.inference.sums import fma, squares_of, total_of
 from runtime.inference.tiles import (
     FLOAT,
     FLOATS,
@@ -48,13 +52,23 @@ from runtime.inference.tiles import (
     INTS,
     TILE_COLUMNS,
     TILE_ROWS,
+    VECTOR,
     WORD,
     Tile,
     float_tile,
     tile_of,
 )
 from runtime.limits import EMBEDDED_TOKENS_MAX
-from storage.indexes import FLOAT32, INT64, in_array, inline, kernel, out_array, write_fetch
+from storage.indexes import (
+    FLOAT32,
+    INT64,
+    byte_products,
+    exact,
+    in_array,
+    kernel,
+    out_array,
+    write_fetch,
+)
 
 PACKED_VERSION = 1
 INNER = 4 * WIDTH
@@ -62,6 +76,8 @@ HEAD_WIDTH = WIDTH // HEADS
 THREAD_ROWS_MIN = TILE_ROWS // 2  # fewer are not worth another thread
 BLOCK_ROWS = 8 * TILE_ROWS  # what the inner layer makes of them fits the second cache
 ZERO_POINT = 128  # of the stored weights
+HIGHEST_BITS = -0x7F7F7F80  # of four bytes
+BYTES, SHORTS = (ir.VectorType(ir.IntType(8 * n), 4 * VECTOR // n) for n in (1, 2))
 STEPS_AHEAD = 8  # of a tile, that its weights are asked for before they are needed
 LEAST_BITS = np.float32(1e-30).view(np.int32)
 WITHOUT_SIGN = np.int32(0x7FFFFFFF)
@@ -233,37 +249,70 @@ class _ByteTile(Tile):
     def _row(self, row: int, depth: Any) -> Any:
         return self._broadcast(self._load(0, INT, row, self._sizes[0], depth))
 
-    def _column(self, half: int, depth: Any) -> Any:
+    def _column(self, first: int, depth: Any) -> Any:
         ahead = self._builder.add(depth, WORD(STEPS_AHEAD * self.step))
-        write_fetch(self._builder, self._at(3, INTS, ahead, WORD(TILE_COLUMNS), half * self.step))
-        return self._load(3, INTS, depth, WORD(TILE_COLUMNS), half * self.step)
+        write_fetch(self._builder, self._at(3, INTS, ahead, WORD(TILE_COLUMNS), first * self.step))
+        return self._load(3, INTS, depth, WORD(TILE_COLUMNS), first * self.step)
 
     def _add(self, total: Any, column: Any, element: Any) -> Any:
-        return self._call("llvm.x86.avx512.vpdpbusd.512", total, column, element)
+        return self._call(f"llvm.x86.avx512.vpdpbusd.{32 * VECTOR}", total, column, element)
 
-    def _finish(self, row: int, half: int, total: Any) -> None:
+    def _finish(self, row: int, first: int, total: Any) -> None:
         builder = self._builder
         scale = builder.fmul(
             self._broadcast(self._load(1, FLOAT, 0, WORD(0), row)),
-            self._load(4, FLOATS, 0, WORD(0), half),
+            self._load(4, FLOATS, 0, WORD(0), first),
         )
         value = builder.fadd(
             builder.fmul(builder.sitofp(total, FLOATS), scale),
-            self._load(5, FLOATS, 0, WORD(0), half),
+            self._load(5, FLOATS, 0, WORD(0), first),
         )
-        builder.store(value, self._at(6, FLOATS, row, self._sizes[1], half), align=1)
+        builder.store(value, self._at(6, FLOATS, row, self._sizes[1], first), align=1)
 
 
-_byte_tile = tile_of(_ByteTile)
+class _SignedTile(_ByteTile):
+    """The same of signed weights: nothing has to be taken off."""
+
+    def _start(self, row: int) -> Any:
+        return ir.Constant(INTS, [0] * VECTOR)
+
+    def _column(self, first: int, depth: Any) -> Any:
+        stored = super()._column(first, depth)
+        return self._builder.xor(stored, ir.Constant(INTS, [HIGHEST_BITS] * VECTOR))
+
+    def _add(self, total: Any, column: Any, element: Any) -> Any:
+        signed = [self._builder.bitcast(each, BYTES) for each in (column, element)]
+        return self._call("llvm.aarch64.neon.sdot.v4i32.v16i8", total, *signed)
 
 
-@inline
+class _PairsTile(_SignedTile):
+    """The same by pairs, for AVX2."""
+
+    def _row(self, row: int, depth: Any) -> Any:
+        signed = self._builder.bitcast(super()._row(row, depth), BYTES)
+        return signed, self._call(f"llvm.abs.v{4 * VECTOR}i8", signed, ir.IntType(1)(0))
+
+    def _add(self, total: Any, column: Any, element: Any) -> Any:
+        signed, magnitude = element
+        given = self._call("llvm.x86.avx2.psign.b", self._builder.bitcast(column, BYTES), signed)
+        pairs = self._call("llvm.x86.avx2.pmadd.ub.sw", magnitude, given, made=SHORTS)
+        ones = ir.Constant(SHORTS, [1] * (2 * VECTOR))
+        return self._builder.add(
+            total, self._call("llvm.x86.avx2.pmadd.wd", pairs, ones, made=INTS)
+        )
+
+
+_KINDS = {"AVX2": _PairsTile, "DotProd": _SignedTile}
+_byte_tile = tile_of(_KINDS.get(byte_products() or "", _ByteTile))
+
+
+@exact
 def _arrays(dense):
     """Of the same types whatever their sizes, so that what takes them is compiled once."""
     return dense.codes[:], dense.scales[:], dense.bias[:]
 
 
-@inline
+@exact
 def _magnitude(x):
     """The largest of |x|, never zero. Floats without a sign lie in the order of their bits, and
     loops over integers are compiled to take sixteen at a time, where those over floats take one.
@@ -274,7 +323,7 @@ def _magnitude(x):
     return np.int32(peak).view(np.float32)
 
 
-@inline
+@exact
 def _product(x, dense, scratch, out):
     """(rows, inputs) · weights + bias -> out (rows, outputs), rows in bytes with one scale each."""
     codes, scales, starts = scratch
@@ -300,59 +349,56 @@ def _product(x, dense, scratch, out):
             row += count
 
 
-@inline
+@exact
 def _add_and_normalise(added, norm, x):
     """x = LayerNorm(x + added), row by row (Ba et al., 2016)."""
     gamma, beta = norm.gamma, norm.beta
     for row in range(x.shape[0]):
         mine, more = x[row], added[row]
-        total = np.float32(0)
         for i in range(WIDTH):
             mine[i] += more[i]
-            total += mine[i]
-        mean = total / np.float32(WIDTH)
-        squares = np.float32(0)
+        mean = total_of(mine, WIDTH) / np.float32(WIDTH)
         for i in range(WIDTH):
-            squares += (mine[i] - mean) * (mine[i] - mean)
-        scale = np.float32(1) / np.sqrt(squares / np.float32(WIDTH) + np.float32(NORM_EPSILON))
+            mine[i] -= mean
+        variance = squares_of(mine, WIDTH) / np.float32(WIDTH)
+        scale = np.float32(1) / np.sqrt(variance + np.float32(NORM_EPSILON))
         for i in range(WIDTH):
-            mine[i] = (mine[i] - mean) * scale * gamma[i] + beta[i]
+            mine[i] = fma(mine[i] * scale, gamma[i], beta[i])
 
 
-@inline
+@exact
 def _exp(x):
     """e to the x ≤ 0, to a relative 1e-6: 2 to the whole part by writing the exponent's bits, a
     Taylor polynomial for the rest.
     """
     x = max(x, np.float32(EXP_LEAST))
-    whole = np.floor(x * np.float32(1 / np.log(2)) + np.float32(0.5))
-    rest = x - whole * np.float32(np.log(2))
+    whole = np.floor(fma(x, np.float32(1 / np.log(2)), np.float32(0.5)))
+    rest = fma(whole, np.float32(-np.log(2)), x)
     power = np.float32(1 / 720)
-    power = power * rest + np.float32(1 / 120)
-    power = power * rest + np.float32(1 / 24)
-    power = power * rest + np.float32(1 / 6)
-    power = power * rest + np.float32(0.5)
-    power = (power * rest + np.float32(1)) * rest + np.float32(1)
+    power = fma(power, rest, np.float32(1 / 120))
+    power = fma(power, rest, np.float32(1 / 24))
+    power = fma(power, rest, np.float32(1 / 6))
+    power = fma(power, rest, np.float32(0.5))
+    power = fma(fma(power, rest, np.float32(1)), rest, np.float32(1))
     return power * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-@inline
+@exact
 def gelu(x):
     """x · Φ(x) in place, the error function by Abramowitz and Stegun 7.1.26 (within 1.5e-7)."""
     for row in range(x.shape[0]):
         mine = x[row]
         for i in range(INNER):
             z = abs(mine[i]) * np.float32(np.sqrt(0.5))
-            t = np.float32(1) / (np.float32(1) + np.float32(0.3275911) * z)
-            tail = np.float32(1.061405429)
-            tail = tail * t - np.float32(1.453152027)
-            tail = tail * t + np.float32(1.421413741)
-            tail = tail * t - np.float32(0.284496736)
-            tail = (tail * t + np.float32(0.254829592)) * t * _exp(-z * z) * np.float32(0.5)
+            t = np.float32(1) / fma(np.float32(0.3275911), z, np.float32(1))
+            tail = fma(np.float32(1.061405429), t, np.float32(-1.453152027))
+            tail = fma(tail, t, np.float32(1.421413741))
+            tail = fma(tail, t, np.float32(-0.284496736))
+            tail = fma(tail, t, np.float32(0.254829592)) * t * _exp(-z * z) * np.float32(0.5)
             mine[i] *= tail if mine[i] < 0 else np.float32(1) - tail
 
 
-@inline
+@exact
 def _attend(projected, attended, first_head, end_head):
     """One text: (t, 3 · 384) queries, keys and values -> these heads' part of (t, 384), head by
     head (Vaswani et al., 2017).
@@ -379,9 +425,11 @@ def _attend(projected, attended, first_head, end_head):
             float_tile(summed, (tokens, width, 3 * WIDTH, WIDTH), count)
 
 
-@inline
+@exact
 def softmax(scores, count):
-    """Softmax of the first `count` scores in place."""
+    """Softmax of the first `count` scores in place; the rest become 0. scores (n,), n a multiple of
+    SUMMED.
+    """
     # Four at a time, or each would wait for the one before.
     a = b = c = d = scores[0]
     for j in range(count % 4):
@@ -389,16 +437,16 @@ def softmax(scores, count):
     for j in range(count % 4, count, 4):
         a, b = max(a, scores[j]), max(b, scores[j + 1])
         c, d = max(c, scores[j + 2]), max(d, scores[j + 3])
-    peak, total = max(max(a, b), max(c, d)), np.float32(0)
+    peak = max(max(a, b), max(c, d))
     for j in range(count):
         scores[j] = _exp(scores[j] - peak)
-        total += scores[j]
-    share = np.float32(1) / total
+    scores[count:] = 0
+    share = np.float32(1) / total_of(scores, scores.shape[0])
     for j in range(count):
         scores[j] *= share
 
 
-@inline
+@exact
 def _look_up(model, tokens, edges, hidden, first, end):
     """The sum of token, position and type embeddings of some rows, normalised."""
     hidden[first:end] = 0
@@ -413,23 +461,23 @@ def _look_up(model, tokens, edges, hidden, first, end):
             model.position_embeddings[row - edges[text]],
         )
         for i in range(WIDTH):
-            summed[0, i] = np.float32(token[i]) * scale + position[i]
+            summed[0, i] = fma(np.float32(token[i]), scale, position[i])
         _add_and_normalise(summed, model.norm, hidden[row : row + 1])
 
 
-@inline
+@exact
 def _take(step):
     """The next part of a step that no thread has taken; past its parts where none is left."""
     return added(step, 0, 1)
 
 
-@inline
+@exact
 def _finish(step):
     """A part that was taken is done."""
     added(step, COUNTER_PLACES, 1)
 
 
-@inline
+@exact
 def _wait(step, parts):
     """Until all parts of a step are done. Nobody is waited for who has taken none."""
     looks = 0
@@ -439,7 +487,7 @@ def _wait(step, parts):
             leave_core()
 
 
-@inline
+@exact
 def _finish_layer(layer, scratch, wide, dense, attended, x):
     """What follows attention, of some rows: x (rows, 384) becomes the layer's."""
     count = x.shape[0]
@@ -462,6 +510,7 @@ def _finish_layer(layer, scratch, wide, dense, attended, x):
     INT64,
     INT64,
     INT64,
+    reorders=False,
 )
 def _forward(model, tokens, edges, layers, projected, attended, crew, threads, begin, end):
     """tokens (t,) of texts that end at edges[1:] -> layers (1 to 3, t, 384), the last layer, those
@@ -524,7 +573,7 @@ def _forward(model, tokens, edges, layers, projected, attended, crew, threads, b
         _wait(step, texts * groups)
 
 
-@kernel(in_array(FLOAT32, 2), in_array(INT64), out_array(FLOAT32, 2), brief=True)
+@kernel(in_array(FLOAT32, 2), in_array(INT64), out_array(FLOAT32, 2), reorders=False, brief=True)
 def _pool(hidden, edges, vectors):
     """The last layer (t, 384) of texts that end at edges[1:] -> (n, 384): the mean of a text's
     tokens divided by its length, which is their sum divided by its own.
@@ -536,8 +585,6 @@ def _pool(hidden, edges, vectors):
             mine = hidden[row]
             for i in range(WIDTH):
                 vector[i] += mine[i]
-        squares = np.float32(0)
+        length = np.sqrt(squares_of(vector, WIDTH))
         for i in range(WIDTH):
-            squares += vector[i] * vector[i]
-        for i in range(WIDTH):
-            vector[i] /= np.sqrt(squares)
+            vector[i] /= length
