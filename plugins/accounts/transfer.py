@@ -30,7 +30,7 @@ flow alone, as a model that no request is read as.
 
 Records of kinds nobody takes in are counted as skipped: the account itself, API keys and webhooks,
 whose secrets nobody has, deliveries, usage, bills, documents, whose files are no part of an export,
-and profiles, which are read again from the memories, as is what memories say in the graph.
+and what memories say in profiles and in the graph, which is read again from them.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from plugins.profile.limits import PROFILES_KEPT
 from plugins.profile.operations import OPERATIONS
+from plugins.profile.restoring import RESTORE
 from plugins.profile.store import (
     CHECKS,
     TABLES,
@@ -39,6 +40,7 @@ plugin = Plugin(
     jobs=(Job("profile.refresh", refresh),),
     erase=erase,
     export=export,
+    restore=RESTORE,
     figures=figures,
     keeps=(PROFILES_KEPT,),
     checks=CHECKS,

@@ -49,6 +49,9 @@ def _language_tag(tag: str) -> str:
 
 # --- the wire -------------------------------------------------------------------------------------
 
+Zone = Annotated[str, AfterValidator(_known_zone)]
+Language = Annotated[str, AfterValidator(_language_tag)]
+
 
 class ProfileQuery(Query):
     user_id: ScopeName | None = Field(
@@ -72,12 +75,8 @@ class ProfilePatch(Patch):
     name: Annotated[str, Field(min_length=1, max_length=NAME_CHARS_MAX)] | None = Field(
         default=None, description="What to call the user."
     )
-    timezone: Annotated[str, AfterValidator(_known_zone)] | None = Field(
-        default=None, description="IANA time zone."
-    )
-    language: Annotated[str, AfterValidator(_language_tag)] | None = Field(
-        default=None, description="BCP 47 language tag."
-    )
+    timezone: Zone | None = Field(default=None, description="IANA time zone.")
+    language: Language | None = Field(default=None, description="BCP 47 language tag.")
     bio: Annotated[str, Field(max_length=BIO_CHARS_MAX)] | None = Field(
         default=None, description="A few sentences."
     )

@@ -527,8 +527,7 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 def export(ctx: ReadContext) -> Iterator[Exported]:
     """("profile", record) for each user with one, and ("dialogue", record) for each session.
 
-    An import takes neither in: what was derived is derived again from the memories it brings, and
-    ids in sessions name memories of the account they were exported from.
+    given_name: the name that was set, where `name` may be one that a memory says.
     """
     return sections(ctx, _profiles, _dialogues)
 
@@ -536,7 +535,8 @@ def export(ctx: ReadContext) -> Iterator[Exported]:
 def _profiles(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
     for key, row in ctx[PROFILES].scan(after=after):
         if row.known:
-            yield "profile", read_profile(ctx, row.user_id or None), key
+            shown = read_profile(ctx, row.user_id or None)
+            yield "profile", {**shown, "given_name": row.name}, key
 
 
 def _dialogues(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
