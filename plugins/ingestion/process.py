@@ -174,6 +174,12 @@ class Undone(View):
     job_id: str = Field(description="The job.")
     deleted: int = Field(description="Memories it had created that are now deleted.")
     restored: int = Field(description="Memories it had superseded that hold again.")
+    kept: list[str] = Field(
+        description=(
+            "Memories it had created that stay: those whose text was edited since, and the turns "
+            "that these rest on."
+        ),
+    )
 
 
 # --- handlers -------------------------------------------------------------------------------------
@@ -282,8 +288,11 @@ def undo(ctx: WriteContext, body: None) -> dict[str, Any]:
     }
     made |= {event["merged_memory_id"] for event in events if event.get("merged_memory_id")}
     previous = {older for memory_id in made for _, older in ctx[SUCCESSORS].keys(memory_id)} - made
+    kept = _edited(ctx, made)
     rows = [
-        memory for memory_id in sorted(made) if (memory := find_row(ctx, memory_id)) is not None
+        memory
+        for memory_id in sorted(made - kept)
+        if (memory := find_row(ctx, memory_id)) is not None
     ]
     superseded = {
         memory_id
@@ -298,7 +307,21 @@ def undo(ctx: WriteContext, body: None) -> dict[str, Any]:
         (old := find_row(ctx, memory_id)) is not None and not old.superseded
         for memory_id in superseded
     )
-    return {"job_id": row.id, "deleted": len(rows), "restored": restored}
+    return {
+        "job_id": row.id,
+        "deleted": len(rows),
+        "restored": restored,
+        "kept": sorted(kept),
+    }
+
+
+def _edited(ctx: ReadContext, made: set[str]) -> set[str]:
+    """Those of these memories whose text somebody has edited since they were made, and the turns
+    that these rest on, with which they would go.
+    """
+    rows = [row for memory_id in made if (row := find_row(ctx, memory_id)) is not None]
+    edited = [row for row in rows if row.content_version > 1]
+    return {row.id for row in edited} | ({row.rests_on for row in edited if row.rests_on} & made)
 
 
 # --- operations -----------------------------------------------------------------------------------
@@ -379,7 +402,10 @@ OPERATIONS = (
         idempotency=Idempotency.CACHED,
         stability="beta",
         summary="Take back what an ingestion job stored",
-        description="Deletes the memories it created; what they had superseded holds again.",
-        example_reply={"job_id": _JOB, "deleted": 1, "restored": 1},
+        description=(
+            "Deletes the memories it created, but for those whose text was edited since; what the "
+            "deleted ones had superseded holds again."
+        ),
+        example_reply={"job_id": _JOB, "deleted": 1, "restored": 1, "kept": []},
     ),
 )

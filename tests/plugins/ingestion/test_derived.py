@@ -105,6 +105,23 @@ def test_a_turn_none_of_whose_sentences_holds_is_not_brought_back(
     assert findings(ingestion) == []
 
 
+def test_undoing_a_job_keeps_what_was_edited_since(ingestion: IngestionHarness) -> None:
+    told = "I live in Lisbon. I work at Farfetch. We chose it for the schools."
+    job = ingestion.hear(told)
+    turn = turn_of(ingestion)
+    fact, *others = (
+        each for each in ingestion("memories.list")["items"] if each["id"] != turn["id"]
+    )
+    assert others and fact["source_reference"] == turn["id"]
+    ingestion("memories.update", {"content": "The schools are good there."}, id=fact["id"])
+    undone = ingestion("memories.jobs.undo", job_id=job["job_id"])
+    assert undone["kept"] == sorted([turn["id"], fact["id"]])
+    assert undone["deleted"] == len(others)
+    ingestion.harness.settle()
+    assert ingestion.contents() == sorted([told, "The schools are good there."])
+    assert findings(ingestion) == []
+
+
 def test_facts_that_were_brought_from_elsewhere_rest_on_their_turns(tmp_path: Path) -> None:
     with in_process(tmp_path) as service:
         ada, bob = (service.register(f"{name}@example.com") for name in ("ada", "bob"))

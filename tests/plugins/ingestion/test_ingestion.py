@@ -272,6 +272,7 @@ def test_a_job_can_be_undone(ingestion: IngestionHarness) -> None:
         "job_id": result["job_id"],
         "deleted": 3,
         "restored": 3,
+        "kept": [],
     }
     assert ingestion.contents() == before
     assert ingestion.targets("Ada", "lives_in") == ["Lisbon"]

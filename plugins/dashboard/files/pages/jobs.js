@@ -97,13 +97,14 @@ export async function render(root, { api, route, signal }) {
   function details(job, close) {
     const undo = async () => {
       if (
-        !(await confirm("Undo this ingestion?", "The memories it created are deleted, and what they had superseded holds again.", {
+        !(await confirm("Undo this ingestion?", "The memories it created are deleted but for those edited since, and what they had superseded holds again.", {
           label: "Undo",
         }))
       )
         return;
-      const { deleted, restored } = await api.post(`/v1/memories/jobs/${job.job_id}/undo`);
-      toast(`${count(deleted, "memory", "memories")} deleted, ${number(restored)} restored.`);
+      const { deleted, restored, kept } = await api.post(`/v1/memories/jobs/${job.job_id}/undo`);
+      const edited = kept.length ? ` ${number(kept.length)} kept, since they were edited.` : "";
+      toast(`${count(deleted, "memory", "memories")} deleted, ${number(restored)} restored.${edited}`);
       close();
     };
     const events = job.result?.events ?? [];
