@@ -277,7 +277,13 @@ def _job_reply(row: jobs.JobRow) -> Reply:
 
 
 def undo(ctx: WriteContext, body: None) -> dict[str, Any]:
-    row = jobs.get(ctx, ctx.path["job_id"], (PROCESS,))
+    listed = tuple(job.name for job in ctx.registry.jobs.values() if job.listed)
+    row = jobs.get(ctx, ctx.path["job_id"], listed)
+    if row.name != PROCESS:
+        raise Conflict(
+            "Only a job that extracts memories can be undone. Delete what this one stored, such as "
+            "memories by the ids that its request was answered with (bulk-delete)."
+        )
     if row.status != jobs.COMPLETED:
         raise Conflict("Only a completed job can be undone.")
     events = row.result["events"]

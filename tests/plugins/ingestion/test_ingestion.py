@@ -279,6 +279,16 @@ def test_a_job_can_be_undone(ingestion: IngestionHarness) -> None:
     assert ingestion("graph.stats") | {"updated_at": None} == stats
 
 
+def test_a_job_that_extracts_nothing_is_not_undone(ingestion: IngestionHarness) -> None:
+    body = {"memories": [{"content": "The key is in the shed."}] * 2}
+    job = ingestion("memories.create_batch", body)["status_url"].rpartition("/")[2]
+    ingestion.harness.settle()
+    assert ingestion("memories.jobs.get", job_id=job)["status"] == "completed"
+    refused = ingestion.harness("memories.jobs.undo", who=ingestion.me, job_id=job)
+    assert refused.status == 409 and "bulk-delete" in refused.body["message"]
+    assert len(ingestion.contents()) == 2
+
+
 def test_a_dry_run_says_what_would_happen(ingestion: IngestionHarness) -> None:
     ingestion.hear("I live in Lisbon.")
     before, stats = ingestion("memories.list"), ingestion("graph.stats")
