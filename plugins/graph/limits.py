@@ -29,6 +29,7 @@ ENTITY_NAME_CHARS_MAX = 80
 ENTITY_NAME_WORDS_MAX = 8
 MENTIONS_PER_MEMORY_MAX = 64
 MENTIONS_MOVED_MAX = 1_000  # of an entity that turns out to be another one
+ENTITIES_NAMED_MAX = 10  # in an answer that asks which of them is meant
 CLAIMS_MERGED_MAX = 50  # of an entity that somebody merges into another one, in a transaction
 MENTIONS_MERGED_MAX = 200
 READING_DELAY_MS = 200

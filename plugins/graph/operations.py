@@ -104,7 +104,10 @@ OPERATIONS = (
         idempotency=Idempotency.CACHED,
         feature="graph_write",
         summary="Delete an entity with its relationships",
-        description="Again is 404. The memories that mention it stay.",
+        description=(
+            "Again is 404. A name that several entities go by is 409, with their ids. The memories "
+            "that mention it stay."
+        ),
         example_reply={"id": ENTITY_ID, "deleted": True},
     ),
     Write(

@@ -20,6 +20,7 @@ from plugins.graph.limits import (
     ALIASES_MAX,
     CLAIMS_PER_ENTITY_READ_MAX,
     CLAIMS_VISITED_MAX,
+    ENTITIES_NAMED_MAX,
     ENTITIES_SWEPT_PER_STEP,
     SOURCE_MEMORIES_SHOWN_MAX,
 )
@@ -58,6 +59,7 @@ from plugins.graph.store import (
     get_entity,
     get_relationship,
     invalidate_claim,
+    named,
     overlap,
     revive_claim,
 )
@@ -66,7 +68,7 @@ from plugins.memories import MemoryRow, find_row, find_rows_at, get_row, unreada
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Event, Reply, View
 from runtime.api.pagination import envelope, newest_first, position
-from runtime.errors import BadRequest, NotFound, ValidationFailed
+from runtime.errors import BadRequest, Conflict, NotFound, ValidationFailed
 from runtime.ids import id_tag
 from runtime.settings import Settings
 from runtime.timestamps import iso
@@ -230,7 +232,11 @@ def entity_details(ctx: ReadContext, body: None) -> dict[str, Any]:
 
 
 def remove_entity(ctx: WriteContext, body: None) -> dict[str, Any]:
-    row = get_entity(ctx, ctx.path["entity_name"])
+    name = ctx.path["entity_name"]
+    row, alike = get_entity(ctx, name), named(ctx, name)
+    if len(alike) > 1:  # a request that is repeated would delete one after the other
+        ids = ", ".join(each.id for each in alike[:ENTITIES_NAMED_MAX])
+        raise Conflict(f"Several entities go by this name; delete one by its id: {ids}.")
     delete_entity(ctx, row)
     ctx.emit(GRAPH_CHANGED, {"id": row.id}, row.id)
     return {"id": row.id, "deleted": True}

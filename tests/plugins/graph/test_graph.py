@@ -81,6 +81,22 @@ def test_deleting_an_entity_takes_its_relationships(world: GraphHarness) -> None
 # --- claims on two clocks -------------------------------------------------------------------------
 
 
+def test_a_name_that_several_go_by_deletes_none_of_them(world: GraphHarness) -> None:
+    city, planet = (
+        world("graph.entities.create", {"name": "Mercury", "type": kind}).body["id"]
+        for kind in ("city", "planet")
+    )
+    alias = {"name": "Hermes", "type": "god", "aliases": ["mercury"]}
+    god = world("graph.entities.create", alias).body["id"]
+    refused = world("graph.entities.delete", entity_name="mercury")
+    assert refused.status == 409
+    assert all(each in refused.body["message"] for each in (city, planet, god))
+    for each in (city, planet):
+        assert world("graph.entities.delete", entity_name=each).body["id"] == each
+    assert world("graph.entities.delete", entity_name="mercury").body["id"] == god
+    assert world("graph.entities.delete", entity_name="mercury").status == 404
+
+
 def test_the_same_relationship_again_is_the_same(world: GraphHarness) -> None:
     first = world(
         "graph.relationships.create",
