@@ -121,23 +121,23 @@ async def extract(conversation: Conversation, models: Models, salience_min: floa
     return Prepared(conversation, found, wanted, count)
 
 
-def finish(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[str, Any]:
+def finish(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[str, Any] | jobs.GiveUp:
     """The handler: store what is new, and forget the input."""
     ctx[INPUTS].delete(payload["key"])
     if ctx.prepared is None:
         return result_of(ResolutionOutcome(), Extraction([], "rules"), Count())
-    return settled(ctx, ctx.prepared, ctx.call.request_id)
+    try:
+        return settled(ctx, ctx.prepared, ctx.call.request_id)
+    except CollectionNotFound:
+        return jobs.GiveUp("The collection was deleted before this could be stored.")
 
 
 def settled(ctx: WriteContext, prepared: Prepared, job_id: str) -> dict[str, Any]:
-    """Store what is new of a conversation, or rehearse it; -> the job's result."""
+    """Store what is new of a conversation, or rehearse it; -> the job's result. Raises
+    CollectionNotFound where its collection was deleted meanwhile.
+    """
     conversation = prepared.conversation
-    try:
-        collection = require_collection(ctx, conversation.collection_id)
-    except CollectionNotFound:
-        return result_of(ResolutionOutcome(), prepared.found, prepared.count) | {
-            "degraded": ["the collection was deleted meanwhile"]
-        }
+    collection = require_collection(ctx, conversation.collection_id)
     target = Target(collection, conversation.fields, conversation.occurred_at, job_id)
     if conversation.dry_run:
         return result_of(_rehearsed(ctx, prepared, target), prepared.found, prepared.count)

@@ -4,12 +4,15 @@ done.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from plugins.ingestion import duplicates as fact_merging
+from plugins.ingestion import job
 from runtime.inference import MiniLmEmbedder, Models
 from runtime.timestamps import iso
 from tests.support.ingestion_harness import JUNE, MARCH, IngestionHarness, kinds
@@ -277,6 +280,31 @@ def test_a_job_can_be_undone(ingestion: IngestionHarness) -> None:
     assert ingestion.contents() == before
     assert ingestion.targets("Ada", "lives_in") == ["Lisbon"]
     assert ingestion("graph.stats") | {"updated_at": None} == stats
+
+
+def test_a_job_whose_collection_is_deleted_meanwhile_fails(
+    ingestion: IngestionHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_deleted, extract = asyncio.Event(), job.extract
+
+    async def once_deleted(*given: Any) -> job.Prepared:
+        await is_deleted.wait()
+        return await extract(*given)
+
+    monkeypatch.setattr(job, "extract", once_deleted)
+    collection = ingestion("collections.create", {"name": "brief"})["id"]
+    told = {"content": "I live in Lisbon.", "collection_id": collection}
+    processed = ingestion("memories.process", told)["job_id"]
+    body = {**told, "infer": True, "async_dispatch": True}
+    created = ingestion("memories.create", body)["job_id"]
+    ingestion("collections.delete", id=collection)
+    is_deleted.set()
+    ingestion.harness.settle()
+    for each in (processed, created):
+        ended = ingestion("memories.jobs.get", job_id=each)
+        assert (ended["status"], ended["result"]) == ("failed", None)
+        assert "collection was deleted" in ended["error"]
+    assert ingestion.contents() == []
 
 
 def test_a_job_that_extracts_nothing_is_not_undone(ingestion: IngestionHarness) -> None:
