@@ -22,6 +22,7 @@ import hmac
 import json
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin
 from urllib.parse import parse_qsl
@@ -38,6 +39,7 @@ from runtime.limits import (
     JSON_DEPTH_MAX,
     JSON_ITEMS_MAX,
     JSON_LINES_ITEMS_MAX,
+    NAME_CHARS_MAX,
     QUERY_FIELDS_MAX,
     VALIDATION_FINDINGS_MAX,
 )
@@ -260,7 +262,7 @@ class QueryParser:
                 raise BadRequest(
                     "The query string is not valid: it must be percent-encoded UTF-8."
                 ) from None
-            for name, value in pairs:
+            for number, (name, value) in enumerate(pairs, 1):
                 if name in self._lists:
                     values.setdefault(name, []).append(value)
                 elif name in self._names and values.setdefault(name, value) != value:
@@ -268,16 +270,20 @@ class QueryParser:
                         ("query", name), "may have only one value", "repeated"
                     )
                 elif name not in self._names and not self._lenient:
-                    taken = ", ".join(sorted(self._names))
-                    raise ValidationFailed.at(
-                        ("query",),
-                        f"holds what this request does not take; it takes {taken}",
-                        "extra",
-                    )
+                    raise ValidationFailed.at(("query",), self._refused(number, name), "extra")
         try:
             return self._model.model_validate(values)
         except ValidationError as invalid:
             raise failed(invalid, values, "query") from None
+
+    def _refused(self, number: int, name: str) -> str:
+        """What is said of the parameter at this place, from 1, that is none of the operation's: by
+        its place, since its name may be anything that was sent.
+        """
+        near = get_close_matches(name[:NAME_CHARS_MAX], self._names, 1)
+        meant = f" {near[0]} may be meant;" if near else ""
+        taken = ", ".join(sorted(self._names))
+        return f"holds, as parameter {number}, what is not taken;{meant} it takes {taken}"
 
 
 def idempotency_key(header: bytes) -> str:

@@ -282,11 +282,16 @@ def test_an_empty_filter_of_a_write_is_refused_since_absence_would_mean_everythi
 
 def test_an_unknown_filter_of_a_write_is_refused_since_without_it_all_would_be_meant():
     queries = validation.QueryParser(operation("DELETE", query=DangerousFilters))
-    for unknown in (b"ownr=%s" % SECRET.encode(), b"owner=ada&%s=1" % SECRET.encode(), b"x"):
+    for unknown, number, meant in (
+        (b"ownr=%s" % SECRET.encode(), 1, "owner may be meant"),
+        (b"owner=ada&%s=1" % SECRET.encode(), 2, "it takes"),
+        (b"owner=ada&x", 2, "it takes"),
+    ):
         with pytest.raises(ValidationFailed) as failed:
             queries.parse(unknown)
         (detail,) = failed.value.details
         assert detail["loc"] == ["query"] and "owner" in detail["msg"]
+        assert f"as parameter {number}, what is not taken; {meant}" in detail["msg"]
         assert SECRET not in str(failed.value.details)
 
 
