@@ -44,6 +44,7 @@ from runtime.limits import (
     VALIDATION_FINDINGS_MAX,
 )
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # before the text of files that some programs write
 BLANK_BYTES = 1_024  # passed over at once
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
 INTEGER_DIGITS_MAX = 20
@@ -151,6 +152,7 @@ class BodyParser:
         """
         if not raw or not self._lines_field:
             return self.parse(content_type, raw)
+        raw = raw.removeprefix(BYTE_ORDER_MARK)
         if (content_type or b"").partition(b";")[0].strip().lower() == b"application/x-ndjson":
             lines: Any = []
             async for line in in_steps(_lines_of(raw)):

@@ -369,6 +369,15 @@ def in_both_forms(notes: list[Any]) -> list[tuple[bytes, bytes]]:
     ]
 
 
+def test_a_file_of_many_lines_may_begin_with_a_byte_order_mark():
+    for form, raw in in_both_forms([{"content": "né"}]):
+        body = asyncio.run(LINES.parse_in_steps(form, b"\xef\xbb\xbf" + raw))
+        assert body == asyncio.run(LINES.parse_in_steps(form, raw))
+    for form in (NDJSON, JSON):
+        with pytest.raises((BadRequest, ValidationFailed)):
+            asyncio.run(LINES.parse_in_steps(form, b"\xef\xbb\xbf"))
+
+
 def test_a_body_of_many_lines_is_read_in_steps_and_is_the_same():
     notes = [{"content": f"note {n}", "tags": None} for n in range(400)]
     for form, raw in in_both_forms(notes):
