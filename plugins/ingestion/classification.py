@@ -19,7 +19,7 @@ from plugins.graph import (
 )
 from plugins.ingestion.countries import is_country
 from plugins.ingestion.facts import ALL, ANY, ONE_OF, PREDICATES, RELATIVES, VALUE, Fact
-from plugins.ingestion.spelling import in_one_spelling
+from plugins.ingestion.spelling import in_one_spelling, in_other_spelling
 from plugins.ingestion.statements import Target
 from plugins.memories import find_row, find_rows_at
 from runtime.api.context import ReadContext
@@ -81,6 +81,16 @@ def claim_type(fact: Fact) -> str:
     return fact.predicate
 
 
+def _kinds(fact: Fact, kind: str) -> list[str]:
+    """The predicates that say the same: what somebody entered, or an earlier release stored, may
+    have the other spelling.
+    """
+    if kind == fact.predicate or fact.detail is None:
+        return [kind]
+    other = "_".join(["favorite", *in_other_spelling(fact.detail).split()])[:64]
+    return list(dict.fromkeys([kind, other]))
+
+
 def is_functional(kind: str) -> bool:
     """Whether a subject has one object of this predicate at a time."""
     return kind in FUNCTIONAL or kind in ROLES or kind.startswith("favorite_")
@@ -93,7 +103,7 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
     subject = subject_of(ctx, fact)
     if subject is None or kind in UNRELATED - FUNCTIONAL or not fact.relates:
         return verdict
-    claims = claims_of(ctx, subject.ordinal, kind)
+    claims = [row for each in _kinds(fact, kind) for row in claims_of(ctx, subject.ordinal, each)]
     standing = [row for row in claims if _is_of_scope(ctx, row, target)]
     at = event_time(fact, target)
     same = _about(ctx, standing, fact)

@@ -10,6 +10,14 @@ _BRITISH = {
 }  # fmt: skip
 
 
+_AMERICAN = {british: american for american, british in _BRITISH.items()}
+
+
+def in_other_spelling(words: str) -> str:
+    """The words in small letters, as American English writes them."""
+    return " ".join(_AMERICAN.get(word, word) for word in words.casefold().split())
+
+
 def in_one_spelling(words: str) -> str:
     """The words in small letters, as British English writes them."""
     return " ".join(_BRITISH.get(word, word) for word in words.casefold().split())

@@ -40,7 +40,7 @@ from pyroaring import BitMap
 
 from plugins.answers import RECALLED
 from plugins.ingestion import FactRow as Claim
-from plugins.ingestion import facts_of
+from plugins.ingestion import facts_of, in_one_spelling
 from plugins.memories import MEMORY_FIELDS, MemoryRow, find_row, readable
 from plugins.profile.limits import (
     FACT_EVIDENCE_MEMORIES_MAX,
@@ -267,12 +267,19 @@ def _current(ctx: ReadContext, user: bytes) -> tuple[list[_Kept], list[_Kept]]:
     current, decided = [], set()
     for fact, evidence in holding:
         if is_functional(fact.key):
-            if fact.key in decided:
+            asked = _in_one_spelling(fact.key)
+            if asked in decided:
                 over.append((fact, evidence))
                 continue
-            decided.add(fact.key)
+            decided.add(asked)
         current.append((fact, evidence))
     return current, _latest_first(over)
+
+
+def _in_one_spelling(key: str) -> str:
+    """The key of a favourite as it is compared: earlier releases kept it as it was said."""
+    head, dot, detail = key.partition(".")
+    return f"{head}{dot}{in_one_spelling(detail)}"
 
 
 def _latest_first(facts: list[_Kept]) -> list[_Kept]:

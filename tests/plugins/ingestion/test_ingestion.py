@@ -253,6 +253,14 @@ def test_what_is_stored_already_gets_the_claims_and_no_twin(ingestion: Ingestion
     assert ingestion("memories.get", id=raw)["conflict_status"] == "superseded"
 
 
+def test_a_claim_in_another_spelling_is_ended_all_the_same(ingestion: IngestionHarness) -> None:
+    entered = {"source": "Ada", "type": "favorite_color", "target": "teal"}
+    ingestion("graph.relationships.create", entered)
+    ingestion.hear("My favourite colour is ochre.", at="2999-06-10T10:00:00Z")
+    assert ingestion.targets("Ada", "favorite_colour", valid_at="2999-07-01") == ["ochre"]
+    assert ingestion.targets("Ada", "favorite_color", valid_at="2999-07-01") == []
+
+
 def test_a_rewritten_memory_claims_nothing_it_said_before(ingestion: IngestionHarness) -> None:
     memory = ingestion.hear("I live in Lisbon.")["events"][0]["memory_id"]
     ingestion("memories.update", {"content": "I like the sea."}, id=memory)

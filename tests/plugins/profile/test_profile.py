@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import serve_app
-from plugins.profile import store
+from plugins.profile import rules, store
 from plugins.profile.rules import observations
 from plugins.profile.store import TABLES
 from runtime.inference import Models
@@ -405,3 +405,14 @@ def test_a_set_fact_is_in_its_section(harness: ShardHarness, me: str) -> None:
     (section,) = harness("profile.update", body, who=me, query={"user_id": "x"}).body["sections"]
     assert section["name"] == "health_and_diet"
     assert [fact["value"] for fact in section["current"]] == ["vegan"]
+
+
+def test_favourites_that_were_kept_in_another_spelling_are_followed(
+    harness: ShardHarness, me: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules, "in_one_spelling", str.casefold)  # as earlier releases did
+    remember(harness, me, "My favorite color is teal.")
+    assert facts(harness, me)["favorite.color"] == ["teal"]
+    monkeypatch.undo()
+    remember(harness, me, "My favourite colour is ochre.")
+    assert facts(harness, me) == {"favorite.colour": ["ochre"]}
