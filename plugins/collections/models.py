@@ -98,7 +98,9 @@ class Collection(View):
     metadata: dict[str, Any] = Field(description="Free JSON object.")
     is_default: bool = Field(description="Whether memories without a collection_id go here.")
     is_active: bool = Field(description="True: a deleted collection is not shown at all.")
-    memory_count: int = Field(description="Memories in it.")
+    memory_count: int = Field(
+        description="Memories in it, superseded ones included; what has expired for a minute more."
+    )
     document_count: int = Field(description="Documents in it.")
     version: int = Field(
         description="Counts the changes of name, description and metadata, from 1."
