@@ -33,6 +33,7 @@ from plugins.memories.accesses import ACCESSES, MEMORIES_ACCESSED, note_accesses
 from plugins.memories.accesses import count as count_accesses
 from plugins.memories.checks import CHECKS
 from plugins.memories.create import CREATE, CREATE_RAW, memory_reply
+from plugins.memories.exporting import export
 from plugins.memories.features import TextFeatures
 from plugins.memories.fields import metadata_value
 from plugins.memories.figures import figures
@@ -62,7 +63,7 @@ from plugins.memories.models import (
     Tag,
     Tags,
 )
-from plugins.memories.operations import OPERATIONS, export
+from plugins.memories.operations import OPERATIONS
 from plugins.memories.passages import ChunkScan
 from plugins.memories.removal import (
     delete_memories,

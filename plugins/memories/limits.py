@@ -27,6 +27,9 @@ EXPIRY_DELAY_MS = 60_000
 INDEX_ATTEMPTS_MAX = 2_000
 
 # --- erasing, export, import ----------------------------------------------------------------------
+EXPORT_VERSIONS_MAX = 1_000  # of a memory, in one record
+# Well below what a body may be, in bytes and in values.
+EXPORT_VERSIONS_BYTES_MAX = 128 * 1024
 IMPORT_VERSIONS_MAX = 10_000
 VERSIONS_PER_MEMORY_MAX = 1_000_000_000
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -10,6 +9,7 @@ from pyroaring import BitMap
 
 from plugins.memories import create, importing
 from plugins.memories.create import etag, memory_reply
+from plugins.memories.exporting import version_view
 from plugins.memories.filters import compile_filter, holds_whatever, is_wide
 from plugins.memories.indexing import index_in_time, wait_seconds
 from plugins.memories.limits import FILTER_NODES_MAX, FILTER_VALUES_MAX
@@ -61,7 +61,6 @@ from runtime.errors import (
     ValidationFailed,
 )
 from runtime.inference import Models
-from runtime.timestamps import iso
 
 CLEARED = {"metadata": {}, "tags": []}  # what null means for fields that are never null themselves
 
@@ -101,21 +100,8 @@ def history(ctx: ReadContext, body: None) -> dict[str, Any]:
     start = position(ctx)
     found = versions(ctx, row, 0 if start is None else start[0], ctx.query.limit + 1)
     page = found[: ctx.query.limit]
-    items = [_version(number, version) for number, version in page]
+    items = [version_view(number, version) for number, version in page]
     return envelope(ctx, items, (page[-1][0],) if len(found) > len(page) else None, row.version)
-
-
-def _version(number: int, version: Any) -> dict[str, Any]:
-    return {
-        "version": number,
-        "event": version.change,
-        "content": version.content,
-        "importance": version.importance,
-        "metadata": version.metadata,
-        "at": iso(version.at),
-        "actor": version.actor,
-        "reason": version.reason,
-    }
 
 
 # --- changing -------------------------------------------------------------------------------------
@@ -263,22 +249,6 @@ def list_jobs(ctx: ReadContext, body: None) -> dict[str, Any]:
     page, following = newest_first(ctx, found)
     rows = ctx[jobs.JOBS].rows([(ordinal,) for ordinal in page])
     return envelope(ctx, [_job_view(row) for row in rows], following, len(found))
-
-
-# --- privacy --------------------------------------------------------------------------------------
-
-
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any], int]]:
-    """("memory", record with its history, ordinal) for every memory that can be read, oldest
-    first.
-    """
-    live = readable(ctx, include_superseded=True)
-    if ctx.after is not None:
-        live.remove_range(0, ctx.after + 1)
-    for ordinal in live:
-        row = rows_at(ctx, [ordinal])[0]
-        past = [_version(number, version) for number, version in versions(ctx, row, 0, row.version)]
-        yield "memory", {**memory_view(row), "history": past}, ordinal
 
 
 # --- the plugin -----------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ from plugins.memories.limits import IMPORT_VERSIONS_MAX, VERSIONS_PER_MEMORY_MAX
 from plugins.memories.models import Content, Importance, Metadata, RawMemory, Tier
 from plugins.memories.removal import remove_unreadable
 from plugins.memories.room import check_bytes, put_version, version_bytes
-from plugins.memories.rows import MEMORIES, Draft, MemoryRow, VersionRow
-from plugins.memories.store import find_ordinal, is_readable, store_memories
+from plugins.memories.rows import MEMORIES, MEMORY_HISTORY, Draft, MemoryRow, VersionRow
+from plugins.memories.store import find_ordinal, find_row, is_readable, store_memories
 from runtime.api.context import WriteContext
 from runtime.api.operation import Body
 from runtime.api.restoring import Origin, Restore
@@ -61,8 +61,15 @@ class ExportedVersion(Body):
     reason: str | None = None
 
 
+class ExportedVersions(Body):
+    """Versions of an exported memory from before those that its own record has."""
+
+    memory_id: MemoryId
+    history: list[ExportedVersion] = Field(max_length=IMPORT_VERSIONS_MAX)
+
+
 class ExportedMemory(RawMemory):
-    """A memory as an export has it, with all its versions, the current one last."""
+    """A memory as an export has it, with its newest versions, the current one last."""
 
     id: MemoryId
     collection_id: CollectionId = Field(default=...)
@@ -104,6 +111,26 @@ def restore_memories(ctx: WriteContext, records: Sequence[ExportedMemory], origi
                 check_bytes(ctx, version_bytes(past))
                 put_version(ctx, row, version.version, past)
     return len(rows)
+
+
+def restore_versions(ctx: WriteContext, records: Sequence[ExportedVersions], origin: Origin) -> int:
+    """Keep the versions that memories which are here lack; -> of how many records some were new.
+    Raises PermissionDenied where the tier has no room for them.
+    """
+    return sum(_restore_versions(ctx, record, origin) for record in records)
+
+
+def _restore_versions(ctx: WriteContext, record: ExportedVersions, origin: Origin) -> bool:
+    row = find_row(ctx, origin.renamed(record.memory_id))
+    if row is None:
+        return False
+    history, is_new = ctx[MEMORY_HISTORY], False
+    for version in record.history:
+        if version.version < row.version and not history.has(row.id, version.version):
+            past, is_new = _version(version, origin), True
+            check_bytes(ctx, version_bytes(past))
+            put_version(ctx, row, version.version, past)
+    return is_new
 
 
 def _draft(ctx: WriteContext, memory_id: str, record: ExportedMemory, origin: Origin) -> Draft:
@@ -160,4 +187,7 @@ def _version(version: ExportedVersion, origin: Origin) -> VersionRow:
     )
 
 
-RESTORE = {"memory": Restore(ExportedMemory, restore_memories)}
+RESTORE = {
+    "memory": Restore(ExportedMemory, restore_memories),
+    "memory_versions": Restore(ExportedVersions, restore_versions),
+}

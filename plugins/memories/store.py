@@ -238,7 +238,7 @@ def versions(
         for key, version in ctx[MEMORY_HISTORY].scan(row.id, after=(row.id, after), limit=limit)
     ]
     if len(found) < limit and after < row.version:
-        found.append((row.version, _version_of(row)))
+        found.append((row.version, version_of(row)))
     return found
 
 
@@ -307,7 +307,7 @@ def update_memory(
     version = row.version + 1
     if asked:
         room.check_version(ctx, row)
-    room.put_version(ctx, row, row.version, _version_of(row))
+    room.put_version(ctx, row, row.version, version_of(row))
     head = {
         "version": version,
         "updated_at": ctx.now,
@@ -569,7 +569,8 @@ def _created(row: MemoryRow) -> dict[str, Any]:
     return {**fields, "created_at": iso(row.created_at)}
 
 
-def _version_of(row: MemoryRow) -> VersionRow:
+def version_of(row: MemoryRow) -> VersionRow:
+    """The current version, as it is kept once there is another one."""
     return VersionRow(
         row.change, row.content, row.importance, row.metadata, row.updated_at, row.actor, row.reason
     )
@@ -590,9 +591,7 @@ def _enqueue_indexing(ctx: WriteContext, rows: Sequence[MemoryRow]) -> str:
 
 
 def set_alarm(ctx: WriteContext, at: int) -> None:
-    """See to it that a job runs soon after `at`; one alarm serves all memories, the earliest
-    counts.
-    """
+    """Have a job run soon after `at`; one alarm serves all memories, the earliest counts."""
     alarm = ctx[MEMORY_ALARM].get()
     at = max(at, ctx.now)
     if alarm is None or int.from_bytes(alarm, "big") > at:
