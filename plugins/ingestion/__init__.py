@@ -14,6 +14,7 @@
     duplicates.py                         near duplicates: one memory stands for several, and can be
                                           parted from them
     job.py                                the job: load, extract, settle
+    rereading.py                          the claims of a memory whose text was edited
     process.py                            POST /v1/memories/process, undo
     create.py                             POST /v1/memories with `infer`
     audit.py                              what could be tidied: duplicates, stale and unused
@@ -41,7 +42,7 @@ Choices:
 
 from __future__ import annotations
 
-from plugins.ingestion import audit, create, privacy, process, tiers
+from plugins.ingestion import audit, create, privacy, process, rereading, tiers
 from plugins.ingestion.create import INGESTED
 from plugins.ingestion.job import JOB, forget_memory, on_updated
 from plugins.ingestion.settings import IngestionSettings
@@ -69,7 +70,7 @@ plugin = Plugin(
         MEMORY_CREATED.kind: tiers.on_life,
         MEMORIES_ACCESSED.kind: tiers.on_life,
     },
-    jobs=(JOB, tiers.JOB),
+    jobs=(JOB, rereading.JOB, tiers.JOB),
     erase=privacy.erase,
     export=privacy.export,
 )

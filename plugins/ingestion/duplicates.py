@@ -103,6 +103,11 @@ class Fresh:
         return self._told.get(words, [])
 
 
+def are_same_words(one: str, other: str) -> bool:
+    """Whether two texts have the same words in the same order."""
+    return _words(one) == _words(other)
+
+
 def same_words(
     ctx: ReadContext, text: str, speaker: str, scope: Scope, fresh: Fresh
 ) -> MemoryRow | None:

@@ -29,10 +29,11 @@ from plugins.collections import CollectionNotFound, require_collection
 from plugins.ingestion.engine import RuleEngine
 from plugins.ingestion.facts import Extraction, Said
 from plugins.ingestion.language_model import ModelEngine
+from plugins.ingestion.rereading import read_anew
 from plugins.ingestion.resolution import settle
 from plugins.ingestion.settings import IngestionSettings
 from plugins.ingestion.statements import Count, ResolutionOutcome, Statement, Target, statements
-from plugins.ingestion.store import FACTS, facts_of_turn
+from plugins.ingestion.store import FACT, FACTS, TURN, facts_of_turn
 from plugins.ingestion.successors import forget_memory as forget_claims
 from plugins.ingestion.texts import Texts
 from plugins.memories import delete_memories, find_row
@@ -220,12 +221,14 @@ def on_updated(
     ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
 ) -> None:
     """Subscriber: a memory whose text was rewritten makes none of the claims that were found in the
-    old one, and no fact rests on it.
+    old one, and no fact rests on it; what was ingested is read anew.
     """
     row = find_row(ctx, resource_id)
     if row is not None and row.version > 1 and row.content_version == row.version:
-        ctx[FACTS].delete_prefix(resource_id)
+        claimed = ctx[FACTS].delete_prefix(resource_id)
         delete_memories(ctx, facts_of_turn(ctx, row))
+        if claimed or row.source_type in (FACT, TURN):
+            read_anew(ctx, row)
 
 
 JOB = Job(

@@ -188,6 +188,28 @@ def settle(
     return outcome
 
 
+def settle_anew(
+    ctx: WriteContext,
+    memory: MemoryRow,
+    found: Sequence[Fact],
+    said: Sequence[Said],
+    target: Target,
+) -> int:
+    """Let a memory that has no claims make those of its text, in place of what they replace or end;
+    -> how many.
+    """
+    facts = [fact for fact in found if fact.predicate not in (TAKES_BACK, CORRECTS)]
+    statement = Statement(memory.content, facts, 0, [(0, 0, len(memory.content))])
+    storing, fresh = Storing(ctx), merging.Fresh()
+    one = Settlement(ctx, statement, said, target, ResolutionOutcome(), storing, fresh)
+    one.verdicts = [(fact, _judged(one, fact)) for fact in facts]
+    superseded = Superseded()
+    for number in range(len(one.verdicts)):
+        _apply(one, memory, number, number, superseded)
+    _report(one, memory, superseded)
+    return len(facts)
+
+
 def _settle(one: Settlement) -> None:
     ctx, statement, target = one.ctx, one.statement, one.target
     one.key = _text_key(one)
@@ -282,9 +304,11 @@ def _take_back(one: Settlement, memory: MemoryRow, superseded: Superseded) -> No
 
 def _says_still(one: Settlement, known: MemoryRow) -> bool:
     """Whether a memory still says what was ingested with it."""
+    is_rewritten = known.content_version > 1
     if one.statement.facts:
-        return one.ctx[FACTS].first(known.id) is not None
-    return known.content_version == 1
+        is_other = is_rewritten and not merging.are_same_words(known.content, one.statement.text)
+        return not is_other and one.ctx[FACTS].first(known.id) is not None
+    return not is_rewritten
 
 
 def _is_of_occasion(one: Settlement, row: MemoryRow) -> bool:

@@ -16,7 +16,7 @@ from runtime.api.outbox import OUTBOX
 from runtime.shard import verification
 from runtime.timestamps import iso
 from tests.support.in_process import in_process
-from tests.support.ingestion_harness import JUNE, MARCH, IngestionHarness
+from tests.support.ingestion_harness import JUNE, MARCH, IngestionHarness, kinds
 
 SEPTEMBER = "2023-09-10T10:00:00Z"
 TOLD = "I live in Lisbon and I work at Farfetch. We chose it for the schools."
@@ -102,6 +102,49 @@ def test_a_turn_none_of_whose_sentences_holds_is_not_brought_back(
     ingestion("memories.jobs.undo", job_id=between["job_id"])
     ingestion.harness.settle()
     assert ingestion.contents() == before
+    assert findings(ingestion) == []
+
+
+def read_anew(ingestion: IngestionHarness) -> None:
+    """Have the jobs done that an edit asks for, and ask after them."""
+    ingestion.harness.settle()
+    ingestion.harness.now_ms = int(time.time() * 1000)
+
+
+def test_an_edited_memory_claims_what_it_says_now(ingestion: IngestionHarness) -> None:
+    (event,) = ingestion.hear("I live in Lisbon.")["events"]
+    ingestion("memories.update", {"content": "I live in Porto."}, id=event["memory_id"])
+    assert ingestion.targets("Ada", "lives_in") == []
+    read_anew(ingestion)
+    assert ingestion.targets("Ada", "lives_in") == ["Porto"]
+    assert kinds(ingestion.hear("I live in Porto.")) == ["NOOP"]
+    assert kinds(ingestion.hear("I live in Lisbon.", at=JUNE)) == ["UPDATE"]
+    assert ingestion.contents() == ["I live in Lisbon."]
+    ingestion("memories.delete", id=event["memory_id"])
+    assert findings(ingestion) == []
+
+
+def test_an_edited_memory_takes_the_place_of_what_it_contradicts(
+    ingestion: IngestionHarness,
+) -> None:
+    ingestion.hear("I work at Farfetch.")
+    (event,) = ingestion.hear("I love karaoke.", at=JUNE)["events"]
+    ingestion("memories.update", {"content": "I work at Google now."}, id=event["memory_id"])
+    read_anew(ingestion)
+    assert ingestion.targets("Ada", "works_at") == ["Google"]
+    assert ingestion.targets("Ada", "likes") == []
+    assert ingestion.contents() == ["I work at Google now."]
+    assert findings(ingestion) == []
+
+
+def test_an_edited_turn_claims_what_it_says_now(ingestion: IngestionHarness) -> None:
+    ingestion.hear("I live in Lisbon. I work at Farfetch. We chose it for the schools.")
+    told = "I live in Oslo. I work at Google. We chose it for the schools."
+    ingestion("memories.update", {"content": told}, id=turn_of(ingestion)["id"])
+    read_anew(ingestion)
+    assert ingestion.contents() == [told]
+    assert ingestion.targets("Ada", "lives_in") == ["Oslo"]
+    assert ingestion.targets("Ada", "works_at") == ["Google"]
     assert findings(ingestion) == []
 
 
