@@ -1663,9 +1663,10 @@ class AsyncGraphEntities:
     ) -> models.DeletedOfGraph:
         """Delete an entity with its relationships.
 
-        Again is 404. The memories that mention it stay. Needs the scope `write`. Part of
-        the feature `graph_write`, which not every tier has. A repeated Idempotency-Key
-        repeats the answer for 24 hours.
+        Again is 404. A name that several entities go by is 409, with their ids. The
+        memories that mention it stay. Needs the scope `write`. Part of the feature
+        `graph_write`, which not every tier has. A repeated Idempotency-Key repeats the
+        answer for 24 hours.
 
         entity_name  The entity name.
         """
@@ -2228,8 +2229,9 @@ class AsyncMemoriesJobs:
     ) -> models.Undone:
         """Take back what an ingestion job stored.
 
-        Deletes the memories it created; what they had superseded holds again. Needs the
-        scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Deletes the memories it created, but for those whose text was edited since; what the
+        deleted ones had superseded holds again. Needs the scope `write`. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
 
         job_id  The job id.
         """

@@ -348,7 +348,7 @@ class Collection(TypedDict):
     is_active: bool
     """True: a deleted collection is not shown at all."""
     memory_count: int
-    """Memories in it."""
+    """Memories in it, superseded ones included; what has expired for a minute more."""
     document_count: int
     """Documents in it."""
     version: int
@@ -2856,6 +2856,10 @@ class Undone(TypedDict):
     """Memories it had created that are now deleted."""
     restored: int
     """Memories it had superseded that hold again."""
+    kept: list[str]
+    """Memories it had created that stay: those whose text was edited since, and the turns that
+    these rest on.
+    """
 
 
 class Upgraded(TypedDict):
