@@ -32,6 +32,7 @@ from plugins.graph import (
     RelationshipRow,
     assert_claim,
     begin_claim,
+    end_claim,
     ensure_entity,
     note_bound,
     note_stored,
@@ -472,8 +473,10 @@ def _claim(
         valid_to = target.at
     if valid_from is None and (verdict.rivals or verdict.later is not None or verdict.returns):
         valid_from = target.at
-    if verdict.later is not None:
-        valid_to = began(ctx, verdict.later)
+    later, ended_by = verdict.later, None
+    if later is not None:
+        ended_by = find_row(ctx, later.source_memory_id) if later.source_memory_id else None
+        valid_to = began(ctx, later) if ended_by is None else None
     claim = Claim(
         subject,
         verdict.kind,
@@ -484,6 +487,9 @@ def _claim(
         functional=is_functional(verdict.kind) and not (fact.beside or verdict.beside),
     )
     row, _ = assert_claim(ctx, claim, memory)
+    if later is not None and ended_by is not None:  # until that memory goes
+        row = end_claim(ctx, row, began(ctx, later), ended_by.id)
+        note_bound(ctx, row, ended_by)
     one.outcome.relationships.add(row.id)
     return row
 

@@ -98,7 +98,7 @@ def _successor(ctx: WriteContext, row: MemoryRow) -> MemoryRow | None:
             else _ended_by_later(ctx, claim, row)
         )
         successor = find_row(ctx, ended_by) if ended_by else None
-        if successor is None:
+        if successor is None or successor.id == row.id:  # it ends itself
             return None
     return successor
 

@@ -137,6 +137,21 @@ def test_an_edited_memory_takes_the_place_of_what_it_contradicts(
     assert findings(ingestion) == []
 
 
+def test_what_arrived_late_holds_once_what_is_later_says_so_no_more(
+    ingestion: IngestionHarness,
+) -> None:
+    (event,) = ingestion.hear("I moved to Oslo.", at=JUNE)["events"]
+    ingestion.hear("I live in Lisbon.")
+    assert ingestion.contents() == ["I moved to Oslo."]
+    assert ingestion.targets("Ada", "lives_in", valid_at=MARCH) == ["Lisbon"]
+    assert ingestion.targets("Ada", "lives_in") == ["Oslo"]
+    ingestion("memories.delete", id=event["memory_id"])
+    read_anew(ingestion)
+    assert ingestion.contents() == ["I live in Lisbon."]
+    assert ingestion.targets("Ada", "lives_in") == ["Lisbon"]
+    assert findings(ingestion) == []
+
+
 def test_an_edited_turn_claims_what_it_says_now(ingestion: IngestionHarness) -> None:
     ingestion.hear("I live in Lisbon. I work at Farfetch. We chose it for the schools.")
     told = "I live in Oslo. I work at Google. We chose it for the schools."
