@@ -1,7 +1,8 @@
 """Reading a memory anew whose text was edited: it makes the claims of its new text.
 
 What the old text claimed goes with the edit itself; the job `ingestion.reread` finds by the rules
-what the new one claims, and compares it with what is known as if it had just been said. Nothing is
+what the new one claims, and compares it with what is known. What it contradicts is superseded, and
+what the old text had superseded holds again unless the new one says the same of it. Nothing is
 stored but its claims, and no language model is asked.
 """
 
@@ -16,6 +17,7 @@ from plugins.ingestion.facts import Fact, Said
 from plugins.ingestion.resolution import settle_anew
 from plugins.ingestion.statements import Target
 from plugins.ingestion.store import facts_of
+from plugins.ingestion.successors import give_back
 from plugins.memories import MemoryRow, find_row
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.plugin import Job
@@ -56,11 +58,13 @@ def _said(row: MemoryRow) -> list[Said]:
 
 def _finish(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[str, int]:
     row = _load(ctx, payload)
-    if row is None or not ctx.prepared:
+    if row is None:
         return {"claims": 0}
     collection = require_collection(ctx, row.collection_id)
     target = Target(collection, {"user_id": row.user_id}, row.occurred_at)
-    return {"claims": settle_anew(ctx, row, ctx.prepared, _said(row), target)}
+    claims = settle_anew(ctx, row, ctx.prepared, _said(row), target)
+    give_back(ctx, row)
+    return {"claims": claims}
 
 
 JOB = Job(REREAD, _finish, load=_load, prepare=_prepare, keep=False)

@@ -1,5 +1,5 @@
-"""When memories go: their claims are forgotten, and what they had superseded holds again, or passes
-to what has been said since.
+"""When memories go, or say something else: their claims are forgotten, and what they had superseded
+holds again, or passes to what has been said since.
 """
 
 from __future__ import annotations
@@ -51,6 +51,22 @@ def forget_memory(ctx: WriteContext, memory_id: str) -> list[str]:
     ctx[FACTS].delete_prefix(memory_id)
     ctx[TELLING].delete_prefix(memory_id)
     return sorted(job_ids)
+
+
+def give_back(ctx: WriteContext, memory: MemoryRow) -> None:
+    """Let what an edited memory had replaced hold again where its claims do not end it any more.
+    What was merged into it stays so, since somebody may have asked for that.
+    """
+    replaced = [key[1] for key, why in ctx[SUCCESSORS].scan(memory.id) if why == REPLACED]
+    rows = [row for name in replaced if (row := find_row(ctx, name)) is not None]
+    for row in sorted(rows, key=lambda row: row.source_type == TURN):  # facts before their turns
+        now = find_row(ctx, row.id)
+        if now is None or now.superseded_by_id != memory.id:
+            continue
+        successor = _successor(ctx, now) or _successor_of_turn(ctx, now)
+        if successor is None or successor.id != memory.id:
+            ctx[SUCCESSORS].delete(memory.id, row.id)
+            _restore(ctx, now)
 
 
 def _restore(ctx: WriteContext, row: MemoryRow) -> None:

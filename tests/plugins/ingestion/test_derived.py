@@ -137,17 +137,43 @@ def test_an_edited_memory_takes_the_place_of_what_it_contradicts(
     assert findings(ingestion) == []
 
 
+@pytest.mark.parametrize(
+    ("told", "stand"),
+    [
+        ("I once visited Oslo.", ["I live in Lisbon.", "I once visited Oslo."]),
+        ("I moved to Oslo!", ["I moved to Oslo!"]),
+        ("I moved to Bergen.", ["I moved to Bergen."]),
+    ],
+)
+def test_what_an_edited_memory_superseded_holds_unless_it_still_says_so(
+    ingestion: IngestionHarness, told: str, stand: list[str]
+) -> None:
+    ingestion.hear("I live in Lisbon.")
+    (event,) = ingestion.hear("I moved to Oslo.", at=JUNE)["events"]
+    assert ingestion.contents() == ["I moved to Oslo."]
+    ingestion("memories.update", {"content": told}, id=event["memory_id"])
+    read_anew(ingestion)
+    assert ingestion.contents() == stand
+    place = {"I moved to Oslo!": "Oslo", "I moved to Bergen.": "Bergen"}.get(told, "Lisbon")
+    assert ingestion.targets("Ada", "lives_in") == [place]
+    assert findings(ingestion) == []
+
+
+@pytest.mark.parametrize("edited", [False, True])
 def test_what_arrived_late_holds_once_what_is_later_says_so_no_more(
-    ingestion: IngestionHarness,
+    ingestion: IngestionHarness, edited: bool
 ) -> None:
     (event,) = ingestion.hear("I moved to Oslo.", at=JUNE)["events"]
     ingestion.hear("I live in Lisbon.")
     assert ingestion.contents() == ["I moved to Oslo."]
     assert ingestion.targets("Ada", "lives_in", valid_at=MARCH) == ["Lisbon"]
     assert ingestion.targets("Ada", "lives_in") == ["Oslo"]
-    ingestion("memories.delete", id=event["memory_id"])
+    if edited:
+        ingestion("memories.update", {"content": "I like the sea."}, id=event["memory_id"])
+    else:
+        ingestion("memories.delete", id=event["memory_id"])
     read_anew(ingestion)
-    assert ingestion.contents() == ["I live in Lisbon."]
+    assert ingestion.contents() == ["I like the sea."] * edited + ["I live in Lisbon."]
     assert ingestion.targets("Ada", "lives_in") == ["Lisbon"]
     assert findings(ingestion) == []
 
