@@ -1,5 +1,6 @@
 """DOCX: headers, then paragraphs and tables in their order, then footers; headings by style; pages
-by the breaks that are written in the file.
+by the breaks that are written in the file. Footnotes, endnotes and comments follow the paragraph or
+the table that they are for.
 
 A page number is known where the author broke the page or the program that saved the file noted its
 own breaks; a file without either has no pages. What is in a content control stands where the
@@ -15,6 +16,7 @@ from typing import Any, BinaryIO
 from docx import Document
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.part import XmlPart
+from docx.oxml import parse_xml
 from docx.oxml.ns import qn
 from docx.oxml.xmlchemy import BaseOxmlElement
 from docx.text.paragraph import Paragraph
@@ -28,6 +30,12 @@ _PARAGRAPH, _TABLE, _ROW, _CELL = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
 _AROUND = (qn("w:sdt"), qn("w:sdtContent"), qn("w:customXml"))
 _BREAK, _RENDERED, _TYPE = qn("w:br"), qn("w:lastRenderedPageBreak"), qn("w:type")
 _TEXT = qn("w:t")
+_NOTES = {
+    qn("w:footnoteReference"): RELATIONSHIP_TYPE.FOOTNOTES,
+    qn("w:endnoteReference"): RELATIONSHIP_TYPE.ENDNOTES,
+    qn("w:commentReference"): RELATIONSHIP_TYPE.COMMENTS,
+}
+_ID = qn("w:id")
 _SIGNS = {qn("w:tab"): "\t", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _COLUMNS_MAX = 63  # Word's own bound
@@ -36,7 +44,7 @@ _COLUMNS_MAX = 63  # Word's own bound
 def read(file: BinaryIO, filename: str) -> Extraction:
     document = Document(file)
     builder = TextBuilder()
-    body = document.element.body
+    body, notes = document.element.body, _notes(document)
     page, breaks = 1, any(_is_page_break(element) for element in body.iter(_BREAK, _RENDERED))
     if breaks:
         builder.turn_to(page)
@@ -45,6 +53,7 @@ def read(file: BinaryIO, filename: str) -> Extraction:
         if item.tag == _TABLE:
             for line in _lines(item):
                 builder.add(line, gap="\n")
+            _add_notes(builder, item, notes)
             continue
         level = _level(Paragraph(item, document))
         for text in _between_breaks(item):
@@ -53,6 +62,7 @@ def read(file: BinaryIO, filename: str) -> Extraction:
                 builder.turn_to(page)
             else:
                 builder.add(text, heading=level)
+        _add_notes(builder, item, notes)
     _add_around(builder, document, RELATIONSHIP_TYPE.FOOTER)
     title = (document.core_properties.title or "").strip() or builder.title
     return builder.done(title=title, page_count=page if breaks else None, media_type=DOCX)
@@ -64,6 +74,30 @@ def _add_around(builder: TextBuilder, document: Any, kind: str) -> None:
     texts = ("\n".join(_texts(part.element)) for part in parts if isinstance(part, XmlPart))
     for text in dict.fromkeys(texts):
         builder.add(text)
+
+
+def _notes(document: Any) -> dict[tuple[str, str | None], BaseOxmlElement]:
+    """Footnotes, endnotes and comments by the kind of what refers to them, and their number."""
+    found = {}
+    for reference, kind in _NOTES.items():
+        for rel in document.part.rels.values():
+            if rel.reltype == kind and not rel.is_external:
+                part = rel.target_part
+                root = part.element if isinstance(part, XmlPart) else parse_xml(part.blob)
+                found |= {(reference, note.get(_ID)): note for note in root}
+    return found
+
+
+def _add_notes(
+    builder: TextBuilder,
+    item: BaseOxmlElement,
+    notes: dict[tuple[str, str | None], BaseOxmlElement],
+) -> None:
+    """Append what the item refers to, each once in the file."""
+    for reference in item.iter(*_NOTES):
+        note = notes.pop((reference.tag, reference.get(_ID)), None)
+        if note is not None:
+            builder.add("\n".join(_texts(note)))
 
 
 def _inside(element: BaseOxmlElement, *kinds: str) -> Iterator[BaseOxmlElement]:

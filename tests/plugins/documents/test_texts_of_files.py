@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import io
+import zipfile
 from typing import Any
 
 import pytest
 
-from plugins.documents.parsing import markup, pdf, plain, slides, word
+from plugins.documents.parsing import markup, pdf, plain, sheets, slides, tables, word
 from plugins.documents.parsing.extraction import ParseFailed
 
 
@@ -143,8 +145,173 @@ def test_all_of_a_slide_is_read() -> None:
     chart.chart_title.text_frame.text = "Our year"
     chart.value_axis.axis_title.text_frame.text = "Thousands"
     assert slides.read(saved(deck), "a.pptx").text == (
-        "Hello\nWorld\nOur year\nVisits\nLisbon | Porto\nSales\nThousands"
+        "Hello\nWorld\nOur year\nVisits\nLisbon: 3; Porto: 5\nSales\nLisbon: 1; Porto: 2\nThousands"
     )
+
+
+def test_a_chart_is_read_as_it_shows_its_numbers() -> None:
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData, XyChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    days, years, points = CategoryChartData(), CategoryChartData(), XyChartData()
+    days.categories = [datetime.date(2026, 3, day) for day in (1, 2)]
+    days.add_series("Rain", (0.1 + 0.2, None))
+    years.categories = ["007", "1e5"]
+    years.add_series("Agents", (2, 2))
+    years.add_series("Doubles", (2, 2))
+    points.add_series("Pairs").add_data_point(1.5, 7)
+    deck = Presentation()
+    shapes: Any = deck.slides.add_slide(deck.slide_layouts[6]).shapes
+    for top, (kind, numbers) in enumerate(
+        (("LINE", days), ("COLUMN_CLUSTERED", years), ("XY_SCATTER", points))
+    ):
+        shapes.add_chart(XL_CHART_TYPE[kind], 0, top, 1, 1, numbers)
+    assert slides.read(saved(deck), "a.pptx").text.split("\n") == [
+        *("Rain", "2026-03-01: 0.3", "Agents", "007: 2; 1e5: 2", "Doubles", "007: 2; 1e5: 2"),
+        *("Pairs", "1.5: 7"),
+    ]
+
+
+def test_points_of_charts_count_as_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    numbers = CategoryChartData()
+    numbers.categories = ["a", "b"]
+    numbers.add_series("Visits", (3, 5))
+    deck = Presentation()
+    shapes: Any = deck.slides.add_slide(deck.slide_layouts[6]).shapes
+    shapes.add_chart(XL_CHART_TYPE.PIE, 0, 0, 1, 1, numbers)
+    monkeypatch.setattr(tables, "TABLE_CELLS_MAX", 3)
+    with pytest.raises(ParseFailed) as failed:
+        slides.read(saved(deck), "a.pptx")
+    assert failed.value.reason == "too_many_cells"
+
+
+def with_parts(file: io.BytesIO, parts: dict[str, str], edited: dict[str, tuple[str, str]]) -> Any:
+    """An Office file with parts more, and with others in which one text takes another's place."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            content = old.read(name).decode("latin-1")
+            before, after = edited.get(name, ("", ""))
+            assert before in content, name
+            new.writestr(name, content.replace(before, after, 1).encode("latin-1"))
+        for name, content in parts.items():
+            new.writestr(name, content)
+    return out
+
+
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+DRAWING = "http://schemas.openxmlformats.org/drawingml/2006"
+
+
+def relationships(**targets: str) -> str:
+    """Their end, to be put in the place of it: one to a part of each kind."""
+    return (
+        "".join(
+            f'<Relationship Id="x{kind}" Type="{OFFICE}/{kind}" Target="{target}"/>'
+            for kind, target in targets.items()
+        )
+        + "</Relationships>"
+    )
+
+
+def test_notes_and_comments_of_a_word_file_follow_what_they_are_for() -> None:
+    from docx import Document
+    from docx.oxml.ns import nsdecls
+
+    made = Document()
+    made.add_paragraph("Terms apply.")
+    commented = made.add_paragraph("Draft.")
+    made.add_comment(commented.runs, "Who signs it?", author="Ada")
+    made.add_table(1, 1).cell(0, 0).text = "Price"
+    made.add_paragraph("The end.")
+    note = "<w:{0} w:id='{1}'><w:p><w:r><w:t>{2}</w:t></w:r></w:p></w:{0}>"
+    parts = {
+        f"word/{kind}s.xml": f"<w:{kind}s {nsdecls('w')}>"
+        + "".join(note.format(kind, number, text) for number, text in texts.items())
+        + f"</w:{kind}s>"
+        for kind, texts in {
+            "footnote": {0: "", 1: "Within the EU.", 2: "Never referred to."},
+            "endnote": {1: "Without VAT."},
+        }.items()
+    }
+    text = saved(made)
+    for place, kind in (("apply.", "footnote"), ("Price", "endnote"), ("end.", "footnote")):
+        reference = f"</w:t><w:{kind}Reference w:id='1'/>"
+        text = with_parts(text, {}, {"word/document.xml": (f"{place}</w:t>", place + reference)})
+    text = with_parts(
+        text,
+        parts,
+        {
+            "word/_rels/document.xml.rels": (
+                "</Relationships>",
+                relationships(footnotes="footnotes.xml", endnotes="endnotes.xml"),
+            )
+        },
+    )
+    assert word.read(text, "a.docx").text.replace("\n\n", "\n").split("\n") == [
+        *("Terms apply.", "Within the EU.", "Draft.", "Who signs it?"),
+        *("Price", "Without VAT.", "The end."),
+    ]
+
+
+def test_diagrams_notes_and_comments_of_a_slide_are_read() -> None:
+    from pptx import Presentation
+    from pptx.oxml import parse_xml
+    from pptx.oxml.ns import nsdecls
+
+    deck = Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    diagram = f'xmlns:dgm="{DRAWING}/diagram"'
+    slide.shapes._spTree.append(
+        parse_xml(
+            f"<p:graphicFrame {nsdecls('p', 'a', 'r')}><p:nvGraphicFramePr>"
+            '<p:cNvPr id="9" name="d"/><p:cNvGraphicFramePr/><p:nvPr/></p:nvGraphicFramePr>'
+            '<p:xfrm><a:off x="0" y="0"/><a:ext cx="1" cy="1"/></p:xfrm>'
+            f'<a:graphic><a:graphicData uri="{DRAWING}/diagram">'
+            f'<dgm:relIds {diagram} r:dm="xdiagramData"/></a:graphicData></a:graphic>'
+            "</p:graphicFrame>"
+        )
+    )
+    notes = slide.notes_slide.notes_text_frame
+    assert notes is not None
+    notes.text = "Say hello."
+    point = "<dgm:pt><dgm:t><a:p><a:r><a:t>{}</a:t></a:r></a:p></dgm:t></dgm:pt>"
+    data = f"<dgm:dataModel {diagram} {nsdecls('a')}><dgm:ptLst>"
+    data += "".join(map(point.format, ("Plan", "Build"))) + "</dgm:ptLst></dgm:dataModel>"
+    said = f"<p:cmLst {nsdecls('p')}><p:cm><p:text>Too long.</p:text></p:cm></p:cmLst>"
+    file = with_parts(
+        saved(deck),
+        {"ppt/diagrams/data1.xml": data, "ppt/comments/comment1.xml": said},
+        {
+            "ppt/slides/_rels/slide1.xml.rels": (
+                "</Relationships>",
+                relationships(
+                    diagramData="../diagrams/data1.xml", comments="../comments/comment1.xml"
+                ),
+            )
+        },
+    )
+    assert slides.read(file, "a.pptx").text == "Plan\nBuild\n\nSay hello.\n\nToo long."
+
+
+def test_comments_on_the_cells_of_a_sheet_are_read() -> None:
+    from openpyxl import Workbook
+    from openpyxl.comments import Comment
+
+    book = Workbook()
+    first, second = book.active, book.create_sheet("Costs")
+    assert first is not None
+    first["A1"], second["B2"], second["C3"] = "Ada", 7, 8
+    second["B2"].comment = Comment("Without VAT.", "Ben")
+    second["C3"].comment = Comment("[Threaded comment]\n\nUpdate.\n\nComment:\n    Why?", "tc")
+    read = sheets.read(saved(book), "a.xlsx")
+    costs = [read.text[block.start : block.end] for block in read.blocks if block.page == 2]
+    assert costs == ["Costs", "| 7", "|  | 8", "B2: Without VAT.", "C3: Why?"]
 
 
 def test_a_cell_of_a_page_is_read_as_it_is_shown() -> None:
