@@ -42,6 +42,9 @@ _PARTS = {b"word/": DOCX, b"ppt/": PPTX, b"xl/": XLSX}
 _MARKS_OF_ORDER = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _CONTROLS_SHARE_MAX = 0.02
+_PDF_HEADER, _PDF_HEADER_WITHIN = b"%PDF-", 1024
+_PDF = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,1019}%PDF-\d")
+_JSON = re.compile(rb"(?:\[\s*+)*+(?:\{\s*+[\"}]|[\"\]\d-]|true|false|null)")
 _SPACE = re.compile(rb"\s*+")
 _HTML_TAG = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _MAIL = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*+:[^\n]*+\n(?:[ \t][^\n]*+\n)*+){2,}+")
@@ -71,7 +74,7 @@ def _binary_type(head: bytes, extension: str) -> str | None:
     """A media type, "" for something that is not supported, None where the bytes are of no binary
     format known here.
     """
-    if b"%PDF-" in head[:1024]:
+    if _is_pdf(head, extension):
         return PDF
     if head.startswith(b"PK\x03\x04"):
         return next((kind for part, kind in _PARTS.items() if part in head), None) or ARCHIVES.get(
@@ -109,6 +112,15 @@ def _binary_type(head: bytes, extension: str) -> str | None:
     return None
 
 
+def _is_pdf(head: bytes, extension: str) -> bool:
+    """Readers take a file whose header comes somewhat later, too; so does an article that is about
+    the header have it.
+    """
+    if _PDF.match(head):
+        return True
+    return _PDF_HEADER in head[:_PDF_HEADER_WITHIN] and (extension == ".pdf" or not _is_text(head))
+
+
 def _is_text(head: bytes) -> bool:
     if head.startswith(_MARKS_OF_ORDER[1:]):
         return True  # UTF-16 is full of what would be control characters
@@ -125,7 +137,8 @@ def _text_type(head: bytes, extension: str) -> str:
         return HTML
     if extension in TEXTS:
         return TEXTS[extension]
-    if text.lstrip()[:1] in (b"{", b"["):
+    begun = _space_end(text, 0)
+    if text[begun : begun + 1] in (b"{", b"[") and _JSON.match(text, begun):
         return JSON
     mail = _MAIL.match(text)
     return EML if mail and _MAIL_FIELD.search(mail[0]) else TXT

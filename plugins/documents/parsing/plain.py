@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 from .encodings import guessed
 from .extraction import Extraction, ParseFailed, TextBuilder, cleaned
+from .formats import TXT
 from .limits import EXTRACTED_CHARS_MAX, MARKUP_DEPTH_MAX, TABLE_CELLS_MAX
 from .tables import add_rows, counted
 
@@ -42,10 +43,14 @@ def decoded(raw: bytes) -> str:
 
 
 def read_text(file: BinaryIO, filename: str) -> Extraction:
+    return _paragraphs(_whole(file))
+
+
+def _paragraphs(text: str, **fields: str) -> Extraction:
     builder = TextBuilder()
-    for paragraph in _PARAGRAPH_END.split(_whole(file)):
+    for paragraph in _PARAGRAPH_END.split(text):
         builder.add(paragraph)
-    return builder.done()
+    return builder.done(**fields)
 
 
 def read_markdown(file: BinaryIO, filename: str) -> Extraction:
@@ -103,7 +108,7 @@ def read_csv(file: BinaryIO, filename: str) -> Extraction:
 
 def read_json(file: BinaryIO, filename: str) -> Extraction:
     """One line for each value, with the way to it: `users[0].name: Ada`. A file of one JSON text
-    per line is read as a list.
+    per line is read as a list. What only begins like JSON, and is not called so, is text.
     """
     text = _whole(file)
     try:
@@ -112,6 +117,8 @@ def read_json(file: BinaryIO, filename: str) -> Extraction:
         try:
             value = [json.loads(line) for line in text.split("\n") if line.strip()]
         except ValueError:
+            if "json" not in PurePosixPath(filename.lower()).suffix:
+                return _paragraphs(text, media_type=TXT)
             raise ParseFailed("damaged", "The file is not valid JSON.") from None
     builder = TextBuilder()
     for place, (way, leaf) in enumerate(_leaves(value, "", 0)):

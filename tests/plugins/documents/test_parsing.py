@@ -295,6 +295,18 @@ SNIFFED = {
     "tagged": (lambda: b"ID3\x04\x00\x00\x00\x00\x02\x01", formats.MP3),
     "captioning.txt": (lambda: b"WEBVTT is a format I like.\n\nIt is text.", formats.TXT),
     "begun.vtt": (lambda: b"WEBVTT - no cues yet\n", formats.VTT),
+    "on_pdf.md": (lambda: b"# The header\n\nA file begins with `%PDF-1.7`.", formats.MARKDOWN),
+    "on_pdf": (lambda: b"Every PDF has %PDF-1.7 in its first line.", formats.TXT),
+    "late.pdf": (lambda: b"HTTP/1.1 200 OK\n\n%PDF-1.4\n1 0 obj", formats.PDF),
+    "late": (lambda: b"\x00\x01\x02\n%PDF-1.4\n1 0 obj", formats.PDF),
+    "spaced.txt": (lambda: b"\n\n%PDF-1.4\n1 0 obj", formats.PDF),
+    "settings.ini": (lambda: b"[server]\nport = 80\n", formats.TXT),
+    "settings.toml": (lambda: b"[[server]]\nport = 80\n", formats.TXT),
+    "template": (lambda: b"{name} lives in {place}.", formats.TXT),
+    "list": (lambda: b' [ [], {"a": 1}]', formats.JSON),
+    "numbers": (lambda: b"[\n[-1, 2]]", formats.JSON),
+    "lines.jsonl": (lambda: b'{"a": 1}\n{"a": 2}\n', formats.JSON),
+    "deep": (lambda: b"[ " * 30_000, formats.TXT),
     "noise.txt": (lambda: bytes(range(256)) * 10, None),
 }  # fmt: skip
 

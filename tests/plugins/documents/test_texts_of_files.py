@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plugins.documents.parsing import markup, pdf, plain, sheets, slides, tables, word
+from plugins.documents.parsing import formats, markup, pdf, plain, sheets, slides, tables, word
 from plugins.documents.parsing.extraction import ParseFailed
 
 
@@ -333,6 +333,15 @@ def test_a_cell_of_data_may_be_long() -> None:
     assert plain.read_csv(made, "a.csv").text.split("\n") == [
         *("Name | Note", f"Name: Ada; Note: {long}", "Name: Bob; Note: short"),
     ]
+
+
+def test_what_only_begins_like_json_is_text() -> None:
+    made = b"[1] A. Lovelace, Notes, 1843.\n\n[2] C. Babbage."
+    read = plain.read_json(io.BytesIO(made), "references")
+    assert (read.text, read.media_type, len(read.blocks)) == (made.decode(), formats.TXT, 2)
+    for name in ("a.json", "a.jsonl"):
+        with pytest.raises(ParseFailed):
+            plain.read_json(io.BytesIO(made), name)
 
 
 ENCODED = [
