@@ -268,6 +268,8 @@ def _boundary(content_type: bytes | None) -> bytes:
 
 
 def _filename(sent: str) -> str:
-    """The name without its path and without control characters."""
-    name = _UNSAFE.sub("", re.split(r"[/\\]", sent)[-1]).strip()[:FILENAME_CHARS_MAX]
-    return name or "file"
+    """The name without its path and without control characters. A quotation mark ends a name in the
+    form, so that browsers and most clients write %22 for it.
+    """
+    name = _UNSAFE.sub("", re.split(r"[/\\]", sent)[-1]).strip()
+    return name.replace("%22", '"')[:FILENAME_CHARS_MAX] or "file"

@@ -237,6 +237,12 @@ def test_without_a_name_it_is_a_file_all_the_same(store: BlobStore) -> None:
     assert read(store, Wire(part("file", b"x") + END)).file.filename == "file"
 
 
+def test_a_quotation_mark_in_a_name_is_one(store: BlobStore) -> None:
+    """As browsers and httpx send it, and as curl does."""
+    for sent in ("a%22b%22 100%.txt", 'a\\"b\\" 100%.txt'):
+        assert read(store, Wire(part("file", b"x", sent) + END)).file.filename == 'a"b" 100%.txt'
+
+
 # --- through a real server ------------------------------------------------------------------------
 
 
