@@ -42,7 +42,8 @@ class ShardCount(View):
 
 class Health(View):
     status: str = Field(
-        description="`ok`, `degraded` (was ready, a shard is missing now) or `starting`."
+        description="`ok`, `degraded` (was ready, a shard is missing now; with 200: the object "
+        "store takes nothing) or `starting`."
     )
     version: str
     build: str
@@ -90,7 +91,8 @@ class OwnOperations:
 
         health = (
             "Answers 503 until every shard is open. A shard that another process took over is "
-            "named as fenced, one that cannot find out whether that happened as without a lease."
+            "named as fenced, one that cannot find out whether that happened as without a lease. "
+            "An object store that takes nothing is a check of its own, and 200: reads are answered."
         )
         return (
             own(
@@ -112,7 +114,6 @@ class OwnOperations:
         opened, total = sum(bool(status["open"]) for status in statuses), len(statuses)
         ready = 0 < total == opened
         self._was_ready = self._was_ready or ready
-        state = "ok" if ready else "degraded" if self._was_ready else "starting"
         fenced = [
             str(status["shard"]) for status in statuses if status.get("log", {}).get("fenced")
         ]
@@ -128,6 +129,12 @@ class OwnOperations:
             + (f"; fenced: {', '.join(fenced)}" if fenced else "")
             + (f"; without a lease: {', '.join(lapsed)}" if lapsed else "")
         }
+        if failing := _without_object_store(statuses):
+            checks["object_store"] = failing
+        if ready:
+            state = "degraded" if failing else "ok"
+        else:
+            state = "degraded" if self._was_ready else "starting"
         health = Health(
             status=state,
             version=self._version,
@@ -186,3 +193,19 @@ class OwnOperations:
         except (TimeoutError, ApiError) as silent:
             log.warning("the shards gave no status: %r", silent)
             return []
+
+
+def _without_object_store(statuses: list[dict[str, Any]]) -> str:
+    """Of which open shards the object store takes no log, and for how long; "" where it takes all.
+    With `replicated` they refuse writes.
+    """
+    failing = {
+        str(status["shard"]): seconds
+        for status in statuses
+        if status["open"] and (seconds := status.get("log", {}).get("failing_seconds", 0.0)) > 0
+    }
+    if not failing:
+        return ""
+    return (
+        f"has taken nothing of shard {', '.join(failing)} for {max(failing.values()):.0f} seconds"
+    )

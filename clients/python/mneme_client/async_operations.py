@@ -4083,6 +4083,8 @@ class AsyncService:
 
         Answers 503 until every shard is open. A shard that another process took over is
         named as fenced, one that cannot find out whether that happened as without a lease.
+        An object store that takes nothing is a check of its own, and 200: reads are
+        answered.
         """
         request = Request("GET", "/v1/health", timeout=timeout)
         return await self._transport.json(request)

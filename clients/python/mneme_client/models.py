@@ -1257,7 +1257,9 @@ class GuardrailVerdict(TypedDict):
 
 class Health(TypedDict):
     status: str
-    """`ok`, `degraded` (was ready, a shard is missing now) or `starting`."""
+    """`ok`, `degraded` (was ready, a shard is missing now; with 200: the object store takes
+    nothing) or `starting`.
+    """
     version: str
     build: str
     shards: ShardCount

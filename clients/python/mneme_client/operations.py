@@ -4079,6 +4079,8 @@ class Service:
 
         Answers 503 until every shard is open. A shard that another process took over is
         named as fenced, one that cannot find out whether that happened as without a lease.
+        An object store that takes nothing is a check of its own, and 200: reads are
+        answered.
         """
         request = Request("GET", "/v1/health", timeout=timeout)
         return self._transport.json(request)

@@ -157,6 +157,11 @@ def test_a_write_that_cannot_be_stored_is_no_success_and_no_repeat_makes_it_one(
                 refused.status_code == 503
                 and "nothing was written" in refused.json()["error"]["message"]
             )
+        health = service.request("GET", "/v1/health")
+        told = health.json()
+        assert (health.status_code, told["status"]) == (200, "degraded"), told
+        assert told["checks"]["shards"] == "ok" and told["shards"] == {"open": 1, "total": 1}
+        assert told["checks"]["object_store"].startswith("has taken nothing of shard 0 for ")
         stored = count(service, who)  # reads go on
         bring_back(objects)
         service.until(lambda: service.log()["unshipped_records"] == 0)
@@ -164,6 +169,7 @@ def test_a_write_that_cannot_be_stored_is_no_success_and_no_repeat_makes_it_one(
         answer = service.request("POST", "/v1/memories", body, who=who, Idempotency_Key="once")
         assert answer.status_code in (200, 201, 202)
         assert stored == count(service, who) == 1
+        assert service.request("GET", "/v1/health").json()["checks"] == {"shards": "ok"}
 
 
 def test_a_slow_object_store_slows_a_write_and_changes_nothing_else(
