@@ -1,17 +1,18 @@
 """What `mneme doctor` says of plugins of other packages: which are installed and enabled, which
-could not be loaded, and whose rows the stores keep that no installed plugin declares.
+could not be loaded, whose rows the next start brings up to date, and whose the stores keep that no
+installed plugin declares.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 
 from runtime.api.plugin import Registry, RegistryError
 from runtime.cli.finding import Finding
 from runtime.installed import Installed, installed, owner_of
 from runtime.settings import Settings
-from storage.store import StoreError, table_names
+from storage.store import StoreError, Table, table_versions
 
 
 def chosen(settings: Settings) -> tuple[Registry, list[Finding]]:
@@ -29,7 +30,7 @@ def examine(settings: Settings, registry: Registry) -> Iterator[Finding]:
     has = {plugin.name for plugin in registry.plugins}
     for each in installed():
         yield _of(each, each.name in has)
-    yield from _left_behind(settings, registry.tables)
+    yield from _stored(settings, registry.tables)
 
 
 def _of(each: Installed, is_enabled: bool) -> Finding:
@@ -45,18 +46,38 @@ def _of(each: Installed, is_enabled: bool) -> Finding:
     return Finding("ok", f"{what}, {len(each.plugin.operations)} operations")
 
 
-def _left_behind(settings: Settings, declared: Container[str]) -> Iterator[Finding]:
-    """Whose tables the stores have beside those that are declared."""
+def _stored(settings: Settings, declared: Mapping[str, Table]) -> Iterator[Finding]:
+    """Whose tables the stores have in another version, or beside those that are declared."""
     found: dict[str, set[str]] = {}
+    older: dict[str, set[str]] = {}
+    newer: dict[str, set[str]] = {}
     for directory in sorted(settings.data_dir.glob("shards/*")):
         try:
-            names = table_names(directory)
+            versions = table_versions(directory)
         except StoreError as unreadable:
             yield Finding("wrong", f"plugins: {unreadable}", "restore a backup")
             continue
-        for name in names:
-            if name not in declared and owner_of(name):
-                found.setdefault(owner_of(name), set()).add(name)
+        for name, version in versions.items():
+            if not (owner := owner_of(name)):
+                continue
+            if name not in declared:
+                found.setdefault(owner, set()).add(name)
+            elif version != declared[name].version:
+                kind = older if version < declared[name].version else newer
+                kind.setdefault(owner, set()).add(name)
+    for owner, tables in sorted(older.items()):
+        yield Finding(
+            "advice",
+            f"plugin {owner}: the next start brings its rows up to date: "
+            f"{', '.join(sorted(tables))}; older releases of it cannot read them then",
+            "run `mneme admin backup DIR` first",
+        )
+    for owner, tables in sorted(newer.items()):
+        yield Finding(
+            "wrong",
+            f"plugin {owner}: a newer release of it wrote its rows: {', '.join(sorted(tables))}",
+            "install that release; the service does not start with this one",
+        )
     for owner, tables in sorted(found.items()):
         yield Finding(
             "advice",

@@ -82,7 +82,7 @@ from storage.store.schema import (
 from storage.store.sealed_file import seal_file, unseal_file
 from storage.store.shape import shape_of
 from storage.store.slot_rows import Comparison, Digest, Piece, Span
-from storage.store.store import Store, table_names
+from storage.store.store import Store, table_versions
 from storage.store.transaction import OpenStore, Reader, Snapshot, Transaction
 from storage.store.upgrade import code_of
 
@@ -153,7 +153,7 @@ __all__ = [
     "short",
     "shredded_scope",
     "slot_rows",
-    "table_names",
+    "table_versions",
     "unseal_file",
     "write_records",
 ]

@@ -56,17 +56,17 @@ from storage.store.upgrade import (
 )
 
 
-def table_names(directory: Path) -> list[str]:
-    """The tables that a store has, whoever declared them, beside whichever process owns it; none
-    where there is no store. Raises StoreError.
+def table_versions(directory: Path) -> dict[str, int]:
+    """The tables that a store has, whoever declared them, and the versions of their rows, beside
+    whichever process owns it; none where there is no store. Raises StoreError.
     """
     if not (directory / DATA_FILE).exists():
-        return []
+        return {}
     check_data_file(directory / DATA_FILE)
     inner = open_environment(directory, MAP_BYTES, readonly=True)
     environment = Environment(directory, inner)
     try:
-        return list(stored_tables(environment))
+        return {name: table.version for name, table in stored_tables(environment).items()}
     finally:
         environment.close()
 

@@ -16,16 +16,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from runtime.cli import doctor
+from runtime.api.plugin import Plugin, Registry
+from runtime.cli import doctor, doctor_plugins
 from runtime.cli.finding import Finding
-from runtime.installation import FORMAT_VERSION, Layout, Secrets, held
+from runtime.installation import FORMAT_VERSION, Layout, Secrets, held, shard_directory
 from serve_app import Settings
 from storage.indexes import processor
 from storage.replication import ObjectStore
-from storage.store import KEYS_FILE, Keyring
+from storage.store import KEYS_FILE, Keyring, Table
 from tests.support import ROOT
 from tests.support.checkpoints import save_checkpoint
 from tests.support.s3 import s3, s3_without_conditions
+from tests.support.stores import open_store
 
 
 def settings(tmp_path: Path, *overrides: str) -> Settings:
@@ -258,6 +260,24 @@ def test_the_format_of_the_store_is_told(tmp_path):
         assert doctor.store_format(asked).verdict == verdict
     (asked.data_dir / "layout.json").write_text("{")
     assert doctor.store_format(asked).verdict == "wrong"
+
+
+def test_a_plugin_s_rows_of_another_version_are_told(tmp_path):
+    asked = settings(tmp_path)
+    rows = Table("notes.rows", ("id",), bytes, version=2)
+    directory = shard_directory(asked.data_dir, 0)
+    directory.mkdir(parents=True)
+    open_store(directory, [rows, Table("own", ("id",), bytes)]).close()
+
+    def told(version: int) -> list[Finding]:
+        declared = replace(rows, version=version)
+        registry = Registry.build([Plugin("notes", tables=(declared,))])
+        return list(doctor_plugins.examine(asked, registry))
+
+    assert told(2) == []
+    (older,), (newer,) = told(3), told(1)
+    assert older.verdict == "advice" and "the next start brings its rows up to date" in older.what
+    assert newer.verdict == "wrong" and "notes.rows" in newer.what and "notes.rows" in older.what
 
 
 def test_a_missing_directory_of_objects_is_told_and_not_made(tmp_path):
