@@ -106,6 +106,7 @@ def new(parsed: argparse.Namespace) -> int:
             f"{parsed.name!r} is no name for a plugin: use 2 to 40 small letters, digits and "
             "underscores, a letter first."
         )
+    _check_free(parsed.name)
     directory = parsed.directory or Path(f"mneme_plugin_{parsed.name}")
     if directory.exists() and any(directory.iterdir()):
         raise PluginCommandFailed(f"{directory} is not empty; name another with --directory.")
@@ -116,6 +117,18 @@ def new(parsed: argparse.Namespace) -> int:
     # A name without a slash pip looks for in its index, where it may be somebody else's.
     print(f"\nTry it: mneme plugin check {directory}; then pip install {directory.resolve()}")
     return OK
+
+
+def _check_free(name: str) -> None:
+    """Raise where the service has a plugin of this name, or an address that its first endpoint
+    would have.
+    """
+    own = importlib.import_module("serve_app").registry()
+    path = f"/v1/{name.replace('_', '-')}"
+    if name in {plugin.name for plugin in own.plugins}:
+        raise PluginCommandFailed(f"{name!r} is a plugin of the service itself; choose another.")
+    if path in {operation.path for operation in own.operations.values()}:
+        raise PluginCommandFailed(f"The service itself answers at {path}; choose another name.")
 
 
 def check(parsed: argparse.Namespace) -> int:

@@ -58,6 +58,8 @@ def test_a_new_plugin_keeps_the_contract_and_answers(
     [
         (("new", "Night-Owls"), "is no name for a plugin"),
         (("new", "owls", "--directory", ROOT), "is not empty"),
+        (("new", "search"), "is a plugin of the service itself"),
+        (("new", "confidence"), "The service itself answers at /v1/confidence"),
         (("check", ROOT), "names no plugin"),
         (
             ("check", ROOT / "configs"),
