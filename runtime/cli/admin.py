@@ -1,10 +1,10 @@
 """`mneme admin`: what the operator does to accounts and their bills, on a running service or on the
 files of a stopped one.
 
-`COMMANDS` is the table; runtime/cli/__init__.py makes the command line from it. A command that acts
-on accounts opens an `operator_client`, which takes internal requests either way: over HTTP with the
-operator token when a service holds the data directory, else through the same gateway and shards,
-opened in this process for as long as the command takes. So a command is written once.
+`COMMANDS` is the table; runtime/cli/arguments.py makes the command line from it. A command that
+acts on accounts opens an `operator_client`, which takes internal requests either way: over HTTP
+with the operator token when a service holds the data directory, else through the same gateway and
+shards, opened in this process for as long as the command takes. So a command is written once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BASE = "https://files.mneme"  # never resolved: requests to it are answered in 
 @dataclass(frozen=True, slots=True)
 class Command:
     """One `mneme admin` command. run: -> exit status; failures are raised, see
-    runtime/cli/__init__.py.
+    runtime/cli/ending.py.
 
     of_service  whether it is given the sections of the plugins too
     """

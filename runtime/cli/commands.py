@@ -374,6 +374,10 @@ def serve_host(parsed: argparse.Namespace) -> int:
         raise CommandFailed(f"put the account's key into {KEY_VARIABLE}")
     if MCP.is_missing:
         raise CommandFailed(f"{MCP.purpose} needs more packages: {MCP.command}")
+    if None in (sys.stdin, sys.stdout):
+        raise CommandFailed(
+            "standard input and output are closed; the host that starts it has both"
+        )
     base_url = parsed.base_url or local_base_url(core_settings(parsed))
     with Client(base_url, api_key) as client:
         client.call(

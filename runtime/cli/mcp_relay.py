@@ -24,8 +24,16 @@ from runtime.limits import CALL_SECONDS_MAX
 
 
 def relay(base_url: str, api_key: str) -> None:
-    """Serve the host until it closes standard input."""
-    asyncio.run(_relay(base_url, api_key))
+    """Serve the host until it closes standard input. Raises BrokenPipeError where it has closed
+    standard output before.
+    """
+    is_heard = True
+    try:
+        asyncio.run(_relay(base_url, api_key))
+    except* BrokenPipeError:
+        is_heard = False
+    if not is_heard:
+        raise BrokenPipeError
 
 
 async def _relay(base_url: str, api_key: str) -> None:

@@ -8,7 +8,7 @@ from storage.indexes import load_kernels
 
 for name in (
     "serve_app",
-    "runtime.cli",
+    "runtime.cli.ending",
     "runtime.serve.local",
     "runtime.serve.connection",
     "runtime.cluster.process",

@@ -41,7 +41,7 @@ def refusal(capsys, *arguments: str) -> str:
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("runtime.cli", "numba runtime.cluster.actors serve_app ray mcp openai"),
+        ("runtime.cli.ending", "numba runtime.cluster.actors serve_app ray mcp openai"),
         ("serve_app", "ray mcp mcp_types openai numba scipy"),
     ],
 )
@@ -51,6 +51,26 @@ def test_what_is_heavy_is_loaded_when_it_is_needed(module: str, heavy: str) -> N
         f"sys.modules.keys() & {set(heavy.split())}"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=START_SECONDS_MAX, cwd=ROOT)
+
+
+def test_an_interrupt_while_the_command_loads_ends_it_quietly(tmp_path: Path) -> None:
+    """It comes, by itself, in the middle of the imports."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'runtime.cli.arguments':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+    )
+    ended = subprocess.run(
+        [MNEME, "doctor"],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        timeout=START_SECONDS_MAX,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,32 @@ def test_what_is_missing_is_said_in_a_sentence(
         assert "was refused with 401" in said(service.url)
 
 
+def test_a_host_that_is_gone_is_no_reason_for_a_traceback(tmp_path: Path) -> None:
+    with over_http(tmp_path) as service:
+        variables = {KEY_VARIABLE: service.register("ada@example.com")}
+        command = f"{MNEME} mcp --base-url {service.url}"
+
+        def ended(how: str, sent: str = "") -> tuple[int, str]:
+            done = subprocess.run(
+                ["bash", "-c", f"{command} {how}"],
+                input=sent,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=variables,
+                timeout=SECONDS_MAX,
+                check=False,
+            )
+            return done.returncode, done.stderr
+
+        closed = "mneme mcp: standard input and output are closed; the host that starts it has both"
+        for how in ("<&-", ">&-"):
+            assert ended(how) == (FAILED, closed + "\n")
+        assert ended("</dev/null") == (0, "")
+        request = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+        assert ended("| true; exit ${PIPESTATUS[0]}", request) == (141, "")
+
+
 def test_only_the_protocol_goes_to_standard_output(tmp_path: Path) -> None:
     hello = {
         "protocolVersion": "2025-11-25",
