@@ -267,7 +267,7 @@ def test_diagrams_notes_and_comments_of_a_slide_are_read() -> None:
     deck = Presentation()
     slide = deck.slides.add_slide(deck.slide_layouts[6])
     diagram = f'xmlns:dgm="{DRAWING}/diagram"'
-    slide.shapes._spTree.append(
+    slide.shapes.element.append(
         parse_xml(
             f"<p:graphicFrame {nsdecls('p', 'a', 'r')}><p:nvGraphicFramePr>"
             '<p:cNvPr id="9" name="d"/><p:cNvGraphicFramePr/><p:nvPr/></p:nvGraphicFramePr>'
