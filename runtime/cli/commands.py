@@ -171,6 +171,22 @@ def export_file(parsed: argparse.Namespace) -> int:
     return OK
 
 
+def _demo_key(base_url: str, settings: Settings) -> str:
+    """That of the local demo account, which is for the service on this data directory alone.
+    Raises CommandFailed, CallFailed.
+    """
+    name_it = f"name the account's key with --api-key, or in {KEY_VARIABLE}"
+    key = demo.kept_key(settings.data_dir)
+    if key is None:
+        raise CommandFailed(name_it)
+    if not (is_loopback(base_url) and demo.works(base_url, key)):
+        raise CommandFailed(
+            f"the demo account of {settings.data_dir} is none of the service at {base_url}; "
+            f"{name_it}"
+        )
+    return key
+
+
 def _account(parsed: argparse.Namespace) -> Client:
     """A client with the account's key. A service that is not there, or does not know the key, is
     told at once. Raises CommandFailed, CallFailed.
@@ -244,11 +260,7 @@ def ingest(parsed: argparse.Namespace) -> int:
 
     settings = core_settings(parsed)
     base_url = parsed.base_url or local_base_url(settings)
-    api_key = parsed.api_key or os.environ.get(KEY_VARIABLE)
-    if not api_key:
-        if not demo.has_account(settings.data_dir):
-            raise CommandFailed(f"name the account's key with --api-key, or in {KEY_VARIABLE}")
-        api_key = demo.ensure_account(base_url, settings.data_dir)["api_key"]
+    api_key = parsed.api_key or os.environ.get(KEY_VARIABLE) or _demo_key(base_url, settings)
     with Client(base_url, api_key) as client:
         files = list(ingest_files.files_in(parsed.paths))
         outcome = ingest_files.run(

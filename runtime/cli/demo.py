@@ -89,9 +89,10 @@ QUESTIONS = (
 )
 
 
-def has_account(data_dir: Path) -> bool:
-    """Whether a demo account was made from this data directory."""
-    return _read_account(data_dir / ACCOUNT_FILE) is not None
+def kept_key(data_dir: Path) -> str | None:
+    """The API key of the demo account that was made from this data directory, if one was."""
+    account = _read_account(data_dir / ACCOUNT_FILE)
+    return None if account is None else account["api_key"]
 
 
 def ensure_account(base_url: str, data_dir: Path) -> dict[str, str]:
@@ -102,7 +103,7 @@ def ensure_account(base_url: str, data_dir: Path) -> dict[str, str]:
     """
     path = data_dir / ACCOUNT_FILE
     account = _read_account(path)
-    if account is not None and _works(base_url, account["api_key"]):
+    if account is not None and works(base_url, account["api_key"]):
         return account
     account = {
         "email": f"demo-{secrets.token_hex(4)}@example.com",
@@ -141,7 +142,8 @@ def _read_account(path: Path) -> dict[str, str] | None:
     )
 
 
-def _works(base_url: str, api_key: str) -> bool:
+def works(base_url: str, api_key: str) -> bool:
+    """Whether the service there knows the key. Raises CallFailed."""
     try:
         with Client(base_url, api_key) as client:
             client.call("GET", "/v1/auth/me")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -15,7 +16,7 @@ def ingest(
     where = ["--base-url", service.url, "--config", str(ROOT / "configs/test.yaml")]
     where += ["--api-key", token] if token else ["--data-dir", str(service.data_dir)]
     return subprocess.run(
-        [MNEME, "ingest", *map(str, arguments), *where],
+        [MNEME, "ingest", *where, *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -117,6 +118,17 @@ def test_without_a_key_no_account_is_made(service: Served, tmp_path: Path) -> No
     refused = ingest(service, "", note)
     assert refused.returncode == 1 and "--api-key" in refused.stderr
     assert not (service.data_dir / "demo.json").exists()
+    # A demo account of another service: its key stays where it is, and so does its file.
+    demo = {"email": "a@example.com", "password": "b", "api_key": "mem_sk_" + "0" * 64}
+    (tmp_path / "demo.json").write_text(json.dumps(demo))
+    there = ("--data-dir", str(tmp_path))
+    refused = ingest(service, "", note, *there)
+    assert refused.returncode == 1 and "is none of the service at" in refused.stderr
+    assert json.loads((tmp_path / "demo.json").read_text()) == demo
+    elsewhere = ingest(service, "", note, *there, "--base-url", "http://192.0.2.1:8000")
+    assert elsewhere.returncode == 1 and "--api-key" in elsewhere.stderr
+    (tmp_path / "demo.json").write_text(json.dumps({**demo, "api_key": service.register()}))
+    assert ingest(service, "", note, *there).returncode == 0
     token = service.register()
     done = ingest(service, "", note, MNEME_API_KEY=token)
     assert (done.returncode, listed(service, token)) == (0, {"note.md": "completed"}), done.stderr
