@@ -10,6 +10,7 @@ into our words:
     timestamp                  occurred_at
     {"metadata": {key: test}}  metadata.key
     times as Unix numbers      ISO 8601
+    names as numbers           text
 
 Everything else goes on as it is, so that a wrong field or operator is refused where it stands, and
 nothing is ever widened. One difference is of substance: a memory here has all the names it was
@@ -49,6 +50,25 @@ def instant(value: Any) -> Any:
         return value
     ms = value if abs(value) > SECONDS_MAX else value * 1000
     return iso(int(ms)) if MS_MIN <= ms <= MS_MAX else value
+
+
+def as_text(name: Any) -> Any:
+    """A name that is a number, as those of database rows are, as the text that it was stored under;
+    anything else as it is.
+    """
+    return str(name) if isinstance(name, int) and not isinstance(name, bool) else name
+
+
+def _named(test: Any) -> Any:
+    """The test of a name: one, several, or an operator with one or several."""
+    if isinstance(test, dict):
+        return {
+            operator: [as_text(one) for one in operand]
+            if isinstance(operand, list)
+            else as_text(operand)
+            for operator, operand in test.items()
+        }
+    return [as_text(one) for one in test] if isinstance(test, list) else as_text(test)
 
 
 class _Translation:
@@ -91,6 +111,8 @@ class _Translation:
                 if isinstance(value, dict)
                 else instant(value)
             )
+        if name in NAMES:
+            value = _named(value)
         if name == "content" and isinstance(value, str):
             value = {"icontains": value}
         return [(name, value)]

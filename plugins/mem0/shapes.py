@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from plugins.mem0.filters import NAMES, instant, translated
+from plugins.mem0.filters import NAMES, as_text, instant, translated
 from plugins.search import SEARCH_ITEMS_DEFAULT, SEARCH_ITEMS_MAX
 from runtime.errors import BadRequest, ValidationFailed
 from runtime.limits import PAGE_ITEMS_MAX
@@ -88,11 +88,7 @@ def names(body: Fields) -> dict[str, str]:
             "unknown_field",
         )
     given = {**{name: body.get(name) for name in NAMES}, **filters}
-    return {
-        name: str(value) if isinstance(value, int) else value
-        for name, value in given.items()
-        if value is not None
-    }
+    return {name: as_text(value) for name, value in given.items() if value is not None}
 
 
 def changes(body: Fields) -> dict[str, Any]:

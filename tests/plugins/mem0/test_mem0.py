@@ -372,6 +372,19 @@ def shelf(service: InProcess) -> Client:
     return client
 
 
+def test_a_number_names_whom_it_names_everywhere(eve: Client) -> None:
+    """As the ids of a database's rows are: their client makes texts of them, too."""
+    eve.store("The boat is red.", user_id=42)
+    eve.store("The boat is blue.", user_id="7")
+    for test in (42, {"in": [42, 9]}, {"ne": 7}):
+        assert eve.found({"AND": [{"user_id": test}, {"user_id": "*"}]}) == ["The boat is red."]
+    for path in ("/v1/memories/search/", "/v2/memories/search/"):
+        found = eve("POST", path, {"query": "Which colour is the boat?", "user_id": 42})
+        found = found if isinstance(found, list) else found["results"]
+        assert [one["memory"] for one in found] == ["The boat is red."], path
+    assert eve.send("POST", "/v3/memories/", {"filters": {"user_id": True}}).status_code == 422
+
+
 WINE, BREAD, TEA = "Red wine", "Rye bread", "Green tea"
 
 
