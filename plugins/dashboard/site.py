@@ -36,6 +36,7 @@ COOKIE = "mneme_session"
 SECURE_COOKIE = "__Host-" + COOKIE
 CSRF_HEADER = b"x-mneme-csrf"
 # Their answers hold a token, or would leave a cookie behind that opens nothing.
+_SIGN_IN_HEADERS = (b"user-agent", b"idempotency-key")
 UNREACHED = frozenset(("/v1/auth/login", "/v1/auth/register", "/v1/auth/logout"))
 
 PAGE_POLICY = (
@@ -194,9 +195,9 @@ class Dashboard:
         except orjson.JSONDecodeError:
             raise BadRequest("The body is not JSON.") from None
         operation = "register" if isinstance(given, dict) and "full_name" in given else "login"
-        agent = [(b"user-agent", headers[b"user-agent"])] if b"user-agent" in headers else []
+        kept = [(name, headers[name]) for name in _SIGN_IN_HEADERS if name in headers]
         answer = await self._client.call(
-            "POST", f"/v1/auth/{operation}", within=scope, json=given, headers=agent
+            "POST", f"/v1/auth/{operation}", within=scope, json=given, headers=kept
         )
         if answer.status >= 400:
             await _pass_on(send, answer)

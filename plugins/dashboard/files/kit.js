@@ -184,7 +184,8 @@ export function toast(text, { tone = "", action, ms = action ? 2 * TOAST_MS : TO
 }
 
 // A modal dialog; the browser keeps the focus inside and gives it back. body: node, or close -> node. -> promise of what `close` was given.
-// stays: going back leaves the dialog where it is; a text asks before the dialog is closed otherwise than by what is in it.
+// Going back closes it, and nothing else. stays: it leaves the dialog where it is; a text asks before the dialog is closed otherwise than by
+// what is in it.
 export function dialog(title, body, { wide = false, stays = false } = {}) {
   return new Promise((resolve) => {
     const heading = newId("dialog");
@@ -203,7 +204,7 @@ export function dialog(title, body, { wide = false, stays = false } = {}) {
       "aria-labelledby": heading,
       dataset: stays ? { stays: "" } : {},
       oncancel: (event) => (event.preventDefault(), dismiss()),
-      onback: () => typeof stays === "string" && dismiss(),
+      onback: () => stays !== true && dismiss(),
     });
     made.append(
       h(
