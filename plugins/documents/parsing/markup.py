@@ -41,7 +41,12 @@ _BLOCKS = {
     "hr", "html", "li", "main", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody",
     "td", "tfoot", "th", "thead", "tr", "ul", *_HEADINGS,
 }  # fmt: skip
-_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+# What can be read like this has one byte for each of these characters, whatever it says of itself.
+_CHARSET = re.compile(
+    rb"(?:<meta[^>]+charset|^\s{0,100}<\?xml\s[^>]+encoding)\s*=\s*"
+    rb"[\"']?(?!utf-?(?:16|32))([A-Za-z0-9_.:-]+)",
+    re.IGNORECASE,
+)
 _SPACE, _SPACES, _AROUND_LINE_END = re.compile(r"\s+"), re.compile(r" {2,}"), re.compile(r" ?\n ?")
 _PARTS_MAX = 1_000
 

@@ -335,6 +335,20 @@ def test_a_cell_of_data_may_be_long() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        '<html><head><meta charset="windows-1250"></head>',
+        '<?xml version="1.0" encoding="windows-1250"?>\n<html xmlns="http://www.w3.org/1999/xhtml">',
+    ],
+)
+def test_a_page_is_in_the_encoding_that_it_names(head: str) -> None:
+    made = f"{head}<body><p>Řeka</p></body></html>".encode("cp1250")
+    assert markup.read_html(io.BytesIO(made), "a.xhtml").text == "Řeka"
+    other = f"{head.replace('windows-1250', 'utf-16')}<body><p>Řeka</p></body></html>".encode()
+    assert markup.read_html(io.BytesIO(other), "a.xhtml").text == "Řeka"
+
+
 def test_what_only_begins_like_json_is_text() -> None:
     made = b"[1] A. Lovelace, Notes, 1843.\n\n[2] C. Babbage."
     read = plain.read_json(io.BytesIO(made), "references")
