@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plugins.collections import require_collection
+from plugins.collections import CollectionNotFound, require_collection
 from plugins.ingestion.engine import RuleEngine
 from plugins.ingestion.facts import Fact, Said
 from plugins.ingestion.resolution import settle_anew
@@ -60,7 +60,10 @@ def _finish(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[str, int]:
     row = _load(ctx, payload)
     if row is None:
         return {"claims": 0}
-    collection = require_collection(ctx, row.collection_id)
+    try:
+        collection = require_collection(ctx, row.collection_id)
+    except CollectionNotFound:  # its memories go with it
+        return {"claims": 0}
     target = Target(collection, {"user_id": row.user_id}, row.occurred_at)
     claims = settle_anew(ctx, row, ctx.prepared, _said(row), target)
     give_back(ctx, row)
