@@ -10,11 +10,14 @@ milliseconds nobody is there. Two at a time could contradict each other.
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
+from runtime.release import service_build, service_version
 from runtime.serve.listening import StartError
 from runtime.serve.unavailable import unavailable_response
 from runtime.settings import Settings
@@ -23,6 +26,7 @@ _BACKLOG = 128
 _LOOK_SECONDS = 0.05
 _CLIENT_SECONDS = 0.5  # for a client to say what it wants: one after the other is served here
 _REQUEST_BYTES = 65_536
+_REQUEST_ID = re.compile(rb"\r\nx-request-id:[ \t]*([!-~]{1,128})[ \t]*\r\n", re.IGNORECASE)
 
 
 @contextlib.contextmanager
@@ -56,7 +60,12 @@ class Starting:
                 f"Port {port} on {host} is not available: {refused.strerror}."
             ) from None
         self._listener.settimeout(_LOOK_SECONDS)
-        self._answer = unavailable_response("Connection: close")
+        self._headers = (
+            "Connection: close",
+            "X-Process-Time: 0.000000",
+            f"X-Service-Version: {service_version()}",
+            f"X-Service-Build: {service_build()}",
+        )
         self._over = False
         self._told: socket.socket | None = None
         self._thread = Thread(target=self._serve, name="mneme-starting", daemon=True)
@@ -112,5 +121,12 @@ class Starting:
         with client, contextlib.suppress(OSError):
             client.settimeout(_CLIENT_SECONDS)
             # A connection that is closed with something unread loses what it was told.
-            client.recv(_REQUEST_BYTES)
-            client.sendall(self._answer)
+            client.sendall(self._answer(client.recv(_REQUEST_BYTES)))
+
+    def _answer(self, request: bytes) -> bytes:
+        """With the headers that every answer carries, as far as a request is there in one piece."""
+        given = _REQUEST_ID.search(request.partition(b"\r\n\r\n")[0] + b"\r\n")
+        request_id = given[1].decode() if given else f"req_{os.urandom(16).hex()}"
+        return unavailable_response(
+            *self._headers, f"X-Request-ID: {request_id}", request_id=request_id
+        )

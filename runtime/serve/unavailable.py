@@ -10,10 +10,11 @@ from runtime.errors import Unavailable
 from runtime.limits import RETRY_AFTER_SECONDS
 
 
-def unavailable_response(*headers: str) -> bytes:
+def unavailable_response(*headers: str, request_id: str | None = None) -> bytes:
     """A whole HTTP response. headers: further ones, each a line."""
     body = unavailable_body(
-        "The service is starting or restarting. Retry in a moment with the same Idempotency-Key."
+        "The service is starting or restarting. Retry in a moment with the same Idempotency-Key.",
+        request_id,
     )
     lines = (
         "HTTP/1.1 503 Service Unavailable",

@@ -10,6 +10,7 @@ import httpx
 import psutil
 import pytest
 
+from runtime.release import service_build, service_version
 from runtime.serve import free_port
 from runtime.serve.listening import StartError, check_port
 from runtime.serve.starting import Starting
@@ -32,6 +33,21 @@ def test_a_client_is_told_until_the_address_is_left() -> None:
     starting.close()
     starting.close()
     check_port(HOST, port)
+
+
+def test_what_a_client_is_told_carries_what_every_answer_carries() -> None:
+    port = free_port(HOST)
+    starting = Starting(HOST, port)
+    named = httpx.get(f"http://{HOST}:{port}/v1/memories", headers={"X-Request-ID": "mine-1"})
+    unnamed = httpx.get(f"http://{HOST}:{port}/v1/memories", headers={"X-Request-ID": "not mine"})
+    starting.close()
+    assert named.headers["X-Request-ID"] == "mine-1"
+    assert unnamed.headers["X-Request-ID"].startswith("req_")
+    for each in (named, unnamed):
+        assert each.json()["error"]["request_id"] == each.headers["X-Request-ID"]
+        assert float(each.headers["X-Process-Time"]) >= 0
+        assert each.headers["X-Service-Version"] == service_version()
+        assert each.headers["X-Service-Build"] == service_build()
 
 
 def test_who_waits_when_the_socket_is_handed_over_is_served_by_its_next_owner() -> None:
