@@ -265,6 +265,7 @@ REFUSALS: dict[str, tuple[int, tuple[Any, ...], dict[str, str]]] = {
     "a limit that is none": (422, ("GET", "/v1/memories?limit=ten"), {}),
     "a bad cursor": (400, ("GET", "/v1/memories?cursor=%00%ff"), {}),
     "a cursor in other letters": (400, ("GET", "/v1/memories?cursor=caf%C3%A9"), {}),
+    "a cursor longer than any": (400, ("GET", f"/v1/memories?cursor={'A' * 1025}"), {}),
     "no confirmation": (400, ("DELETE", "/v1/memories/all"), {}),
     "an empty idempotency key": (
         400,
