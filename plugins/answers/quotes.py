@@ -3,7 +3,8 @@ really one.
 
 Nothing is generated here. `best_quotes` picks whole sentences out of what a search returned: those
 that share the question's words and show the kind of thing it asks for (kinds.py). A sentence that
-cannot answer without showing such a thing, and does not, is never picked.
+cannot answer without showing such a thing, and does not, is never picked, nor is one that only asks
+the question itself, as a stored conversation does.
 `verify` takes a quote that somebody else claims to have found, looks it up in the memory and gives
 back the memory's own characters, or nothing. So whatever leaves this module is `content[start:end]`
 of its memory, counted in code points.
@@ -39,6 +40,7 @@ _SENTENCE = re.compile(
     rf"\S(?:[^\n.!?…。！？]|(?:{_TITLES})\.(?= [^\W\d_])|{_MARKS}(?!{_CLOSERS}(?:\s|\Z)))*+"
     rf"(?:{_MARKS}{_CLOSERS})?"
 )
+_QUESTION_MARKS = ("?", "？", "؟")
 _SAYS_NOTHING = frozenset(["yes", "no"])
 _SPACE = re.compile(r"\s+")
 _CURLY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " "})
@@ -61,7 +63,8 @@ def best_quotes(
     question: str, hits: Sequence[Mapping[str, Any]], quotes_max: int = QUOTES_MAX
 ) -> list[Quote]:
     """The best sentence of each of the best memories, best first; none of a memory far behind the
-    first, nor of one without a sentence that shows what is asked for, or whose best is superseded.
+    first, nor of one without a sentence that shows what is asked for and says something, or whose
+    best is superseded.
     """
     if not hits:
         return []
@@ -75,13 +78,24 @@ def best_quotes(
         content = memory["content"]
         spans = _worth_a_look(content, terms)
         start, end = max(
-            (span for span in spans if can_answer(wanted, content[slice(*span)])),
+            (
+                span
+                for span in spans
+                if can_answer(wanted, content[slice(*span)])
+                and not _only_asks(content[slice(*span)], terms)
+            ),
             key=lambda span, of=content: _fitness(of[span[0] : span[1]], terms, wanted),
             default=(0, 0),
         )
         if end > start and not _is_outdated(memory, start, end):
             found.append(Quote(place, start, end, content[start:end]))
     return found
+
+
+def _only_asks(sentence: str, terms: frozenset[str]) -> bool:
+    """Whether it is a question, and brings no word that the terms of the one asked have not."""
+    asks = sentence.rstrip("\"'”’»)] \t").endswith(_QUESTION_MARKS)
+    return asks and terms.issuperset(query_terms(sentence))
 
 
 def _is_outdated(memory: Mapping[str, Any], start: int, end: int) -> bool:

@@ -434,6 +434,17 @@ def test_a_sentence_answers_what_it_shows(
     assert best_quotes(question, hits[:1]) == []
 
 
+@pytest.mark.parametrize(
+    "asked", ["Where does Ada fly?", "“Where does Ada fly?”", "Where does Ada fly？"]
+)
+def test_a_question_that_was_asked_before_answers_nothing(asked: str) -> None:
+    texts = (asked, "Ada flies to Lisbon on 12 June.", "Did you hear that Ada flies to Porto?")
+    hits = [{"id": text, "content": text, "normalized_score": 0.5} for text in texts]
+    found = best_quotes("Where does Ada fly?", hits)
+    assert [quote.place for quote in found] == [1, 2]
+    assert best_quotes("Where does Ada fly?", hits[:1]) == []
+
+
 def test_what_a_person_or_a_thing_is_may_be_said_by_any_sentence() -> None:
     for question in ("Who sings?", "What does Bo do when it rains?", "Wo wohnt Bo?", "bicycle"):
         assert can_answer(kind_of(question), "Nothing shown.")
