@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 7862a698d4586e0a702055d61f2dccde03323e7b1ab2f043e32c95b89fc966de
+// SHA-256 of the document: 46ba0f41b2758d01ef1f836f278d931e6a4e02c36a22375a4e4d661f89b07f32
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -1454,9 +1454,9 @@ export class GraphEntities {
   /**
    * Delete an entity with its relationships
    *
-   * Again is 404. The memories that mention it stay. Needs the scope `write`. Part of the feature
-   * `graph_write`, which not every tier has. A repeated Idempotency-Key repeats the answer for 24
-   * hours.
+   * Again is 404. A name that several entities go by is 409, with their ids. The memories that
+   * mention it stay. Needs the scope `write`. Part of the feature `graph_write`, which not every
+   * tier has. A repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly delete = (
     entityName: string,
@@ -1839,8 +1839,9 @@ export class MemoriesJobs {
   /**
    * Take back what an ingestion job stored
    *
-   * Deletes the memories it created; what they had superseded holds again. Needs the scope
-   * `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+   * Deletes the memories it created, but for those whose text was edited since; what the deleted
+   * ones had superseded holds again. Needs the scope `write`. A repeated Idempotency-Key repeats
+   * the answer for 24 hours.
    */
   readonly undo = (
     jobId: string,
@@ -2684,7 +2685,8 @@ export class Service {
    * Is the service ready?
    *
    * Answers 503 until every shard is open. A shard that another process took over is named as
-   * fenced, one that cannot find out whether that happened as without a lease.
+   * fenced, one that cannot find out whether that happened as without a lease. An object store
+   * that takes nothing is a check of its own, and 200: reads are answered.
    */
   readonly health = (
     options: CallOptions = {},

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 7862a698d4586e0a702055d61f2dccde03323e7b1ab2f043e32c95b89fc966de
+// SHA-256 of the document: 46ba0f41b2758d01ef1f836f278d931e6a4e02c36a22375a4e4d661f89b07f32
 
 export interface paths {
     "/docs": {
@@ -1215,7 +1215,7 @@ export interface paths {
         };
         /**
          * Is the service ready?
-         * @description Answers 503 until every shard is open. A shard that another process took over is named as fenced, one that cannot find out whether that happened as without a lease.
+         * @description Answers 503 until every shard is open. A shard that another process took over is named as fenced, one that cannot find out whether that happened as without a lease. An object store that takes nothing is a check of its own, and 200: reads are answered.
          */
         get: operations["service.health"];
         put?: never;
@@ -1286,7 +1286,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an entity with its relationships
-         * @description Again is 404. The memories that mention it stay. Needs the scope `write`. Part of the feature `graph_write`, which not every tier has. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description Again is 404. A name that several entities go by is 409, with their ids. The memories that mention it stay. Needs the scope `write`. Part of the feature `graph_write`, which not every tier has. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         delete: operations["graph.entities.delete"];
         options?: never;
@@ -1713,7 +1713,7 @@ export interface paths {
         put?: never;
         /**
          * Take back what an ingestion job stored
-         * @description Deletes the memories it created; what they had superseded holds again. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description Deletes the memories it created, but for those whose text was edited since; what the deleted ones had superseded holds again. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         post: operations["memories.jobs.undo"];
         delete?: never;
@@ -3336,7 +3336,7 @@ export interface components {
             is_default: boolean;
             /** @description True: a deleted collection is not shown at all. */
             is_active: boolean;
-            /** @description Memories in it. */
+            /** @description Memories in it, superseded ones included; what has expired for a minute more. */
             memory_count: number;
             /** @description Documents in it. */
             document_count: number;
@@ -4426,7 +4426,7 @@ export interface components {
             n: number;
         };
         Health: {
-            /** @description `ok`, `degraded` (was ready, a shard is missing now) or `starting`. */
+            /** @description `ok`, `degraded` (was ready, a shard is missing now; with 200: the object store takes nothing) or `starting`. */
             status: string;
             version: string;
             build: string;
@@ -6915,6 +6915,8 @@ export interface components {
             deleted: number;
             /** @description Memories it had superseded that hold again. */
             restored: number;
+            /** @description Memories it had created that stay: those whose text was edited since, and the turns that these rest on. */
+            kept: string[];
         };
         Upgraded: {
             /** @description The subscription's id. */
