@@ -9,7 +9,7 @@ What each takes:
     id                                       eq ne in nin
     collection_id, the scopes, session_id,   eq ne in nin exists
     speaker, role, tier, source_type,
-    conflict_status
+    conflict_status, kind
     tags                                     the same, and contains
     source, source_reference, title          the same, gt gte lt lte, and contains, icontains on the
                                              text
@@ -59,7 +59,7 @@ from plugins.memories.limits import (
     FILTER_VALUES_LIGHT_MAX,
     FILTER_VALUES_MAX,
 )
-from plugins.memories.rows import MemoryRow
+from plugins.memories.rows import EPISODIC, KINDS, NOTE, MemoryRow
 from plugins.memories.store import find_ordinal
 from plugins.memories.text_conditions import (
     METADATA,
@@ -98,6 +98,7 @@ FIELDS = (
     *TIMES,
     "importance",
     "conflict_status",
+    "kind",
     "content",
     "metadata.<path>",
 )
@@ -115,7 +116,7 @@ Span = tuple[Any, Any]  # the lowest and the highest value of a field that count
 class Facet:
     """A field of memories whose values can be counted."""
 
-    ALL: ClassVar[tuple[str, ...]] = (*NAMES, *TEXTS, "conflict_status", "metadata.<path>")
+    ALL: ClassVar[tuple[str, ...]] = (*NAMES, *TEXTS, "conflict_status", "kind", "metadata.<path>")
 
     name: str
 
@@ -333,6 +334,8 @@ class _Compiler:
                 if text == "none"
                 else AnyOf()
             )
+        if name == "kind":
+            return _of_kind(text)
         if name == "speaker":  # a name is typed, and some keyboards make two code points of "ë"
             forms = dict.fromkeys((text, normalize("NFC", text), normalize("NFD", text)))
             return AnyOf(*(Equals("speaker", form) for form in forms))
@@ -343,7 +346,7 @@ class _Compiler:
             return Equals("metadata_path", _path(name))
         if name == "expires_at":
             return Told(self._ctx, name, None, None)
-        if name in (*TIMES, "conflict_status"):
+        if name in (*TIMES, "conflict_status", "kind"):
             return AllOf()
         return Between(NAMES.get(name, name))
 
@@ -392,6 +395,16 @@ class _Compiler:
         return operand
 
 
+def _of_kind(kind: str) -> Filter:
+    """The memories of MemoryRow.kind."""
+    own = AnyOf(*(Equals("source_type", source) for source, of in KINDS.items() if of == kind))
+    if kind not in (EPISODIC, NOTE):
+        return own
+    has_role = Between("role")
+    other = Not(AnyOf(*(Equals("source_type", source) for source in KINDS)))
+    return AnyOf(own, AllOf(other, has_role if kind == EPISODIC else Not(has_role)))
+
+
 def _has_any(value: Any) -> bool:
     """Whether a condition without an operator holds for any value."""
     return ANY in value if isinstance(value, list) else value == ANY
@@ -419,7 +432,7 @@ def _operators_of(name: str) -> tuple[str, ...]:
         return ("eq", *COMPARISONS, "exists")
     if name == "tags":
         return (*equality, "exists", "contains")
-    if name in NAMES or name == "conflict_status":
+    if name in NAMES or name in ("conflict_status", "kind"):
         return (*equality, "exists")
     return (*equality, *COMPARISONS, "exists", "contains", "icontains")
 

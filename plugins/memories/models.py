@@ -290,6 +290,12 @@ class Memory(View):
     tags: list[str] = Field(description="Labels.")
     source: str | None = Field(description="Where it comes from.")
     source_type: str = Field(description="What kind of source that is.")
+    kind: Literal["episodic", "semantic", "document", "file", "note"] = Field(
+        description=(
+            "What it is, by its source: what was told in a conversation, a fact that was read in "
+            "it, a passage of a document, a file of an agent's memory folder, or any other text."
+        )
+    )
     source_reference: str | None = Field(description="A reference into the source.")
     metadata: dict[str, Any] = Field(description="Free JSON object.")
     user_id: str | None = Field(description="The caller's end user.")
@@ -471,6 +477,7 @@ EXAMPLE = {
     "tags": ["home"],
     "source": None,
     "source_type": "text",
+    "kind": "note",
     "source_reference": None,
     "metadata": {"channel": "chat"},
     "user_id": "ada",

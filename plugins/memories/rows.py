@@ -46,6 +46,13 @@ from storage.store import Table
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "session_id")
 DERIVED = "inferred"  # the source_type of a memory that rests on another one
 TURN = "message"  # and of one that others may rest on
+# What a memory is, by what kind of source it has: an event that was told, a fact, a passage of a
+# document, a file of an agent's memory folder. Any other one is a note, or told if it has a role.
+EPISODIC, NOTE = "episodic", "note"
+KINDS = {
+    TURN: EPISODIC, "chat": EPISODIC, DERIVED: "semantic", "document": "document",
+    "memory_file": "file",
+}  # fmt: skip
 PROCESSING, COMPLETED, FAILED = "processing", "completed", "failed"
 UNINDEXED: dict[str, Any] = {"status": PROCESSING, "space": "", "chunks": 0}
 
@@ -112,6 +119,11 @@ class MemoryRow(msgspec.Struct, frozen=True, omit_defaults=True):
     def rests_on(self) -> str | None:
         """The id of the memory that this one was derived from: a fact's turn."""
         return self.source_reference if self.source_type == DERIVED else None
+
+    @property
+    def kind(self) -> str:
+        """One of KINDS, or NOTE."""
+        return KINDS.get(self.source_type) or (NOTE if self.role is None else EPISODIC)
 
     @property
     def is_turn(self) -> bool:

@@ -202,6 +202,7 @@ def memory_view(row: MemoryRow) -> dict[str, Any]:
         "tags": row.tags,
         "source": row.source,
         "source_type": row.source_type,
+        "kind": row.kind,
         "source_reference": row.source_reference,
         "metadata": row.metadata,
         "user_id": row.user_id,

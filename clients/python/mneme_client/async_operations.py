@@ -3112,7 +3112,7 @@ class AsyncMemories:
 
         field               Whose values: collection_id, user_id, agent_id, run_id, app_id,
                             session_id, speaker, role, tier, tags, source_type, source,
-                            source_reference, title, conflict_status, metadata.<path>.
+                            source_reference, title, conflict_status, kind, metadata.<path>.
         collection_id       The collection it belongs to; the default one when absent.
         user_id             The caller's end user.
         agent_id            The agent that remembers.
@@ -3661,7 +3661,8 @@ class AsyncSearch:
         facets                  Fields whose values are counted over all results:
                                 collection_id, user_id, agent_id, run_id, app_id,
                                 session_id, speaker, role, tier, tags, source_type, source,
-                                source_reference, title, conflict_status, metadata.<path>.
+                                source_reference, title, conflict_status, kind,
+                                metadata.<path>.
         rerank                  Let the configured reranker order the first results.
         diversity               0 orders by relevance alone, 1 by how little a result
                                 repeats those before it.

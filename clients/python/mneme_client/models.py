@@ -503,6 +503,10 @@ class Created(TypedDict):
     """Where it comes from."""
     source_type: NotRequired[str]
     """What kind of source that is."""
+    kind: NotRequired[Literal["episodic", "semantic", "document", "file", "note"]]
+    """What it is, by its source: what was told in a conversation, a fact that was read in it,
+    a passage of a document, a file of an agent's memory folder, or any other text.
+    """
     source_reference: NotRequired[str | None]
     """A reference into the source."""
     metadata: NotRequired[dict[str, Any]]
@@ -611,6 +615,10 @@ class CreatedMemory(TypedDict):
     """Where it comes from."""
     source_type: str
     """What kind of source that is."""
+    kind: Literal["episodic", "semantic", "document", "file", "note"]
+    """What it is, by its source: what was told in a conversation, a fact that was read in it,
+    a passage of a document, a file of an agent's memory folder, or any other text.
+    """
     source_reference: str | None
     """A reference into the source."""
     metadata: dict[str, Any]
@@ -1758,6 +1766,10 @@ class Memory(TypedDict):
     """Where it comes from."""
     source_type: str
     """What kind of source that is."""
+    kind: Literal["episodic", "semantic", "document", "file", "note"]
+    """What it is, by its source: what was told in a conversation, a fact that was read in it,
+    a passage of a document, a file of an agent's memory folder, or any other text.
+    """
     source_reference: str | None
     """A reference into the source."""
     metadata: dict[str, Any]

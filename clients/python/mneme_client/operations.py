@@ -3110,7 +3110,7 @@ class Memories:
 
         field               Whose values: collection_id, user_id, agent_id, run_id, app_id,
                             session_id, speaker, role, tier, tags, source_type, source,
-                            source_reference, title, conflict_status, metadata.<path>.
+                            source_reference, title, conflict_status, kind, metadata.<path>.
         collection_id       The collection it belongs to; the default one when absent.
         user_id             The caller's end user.
         agent_id            The agent that remembers.
@@ -3657,7 +3657,8 @@ class Search:
         facets                  Fields whose values are counted over all results:
                                 collection_id, user_id, agent_id, run_id, app_id,
                                 session_id, speaker, role, tier, tags, source_type, source,
-                                source_reference, title, conflict_status, metadata.<path>.
+                                source_reference, title, conflict_status, kind,
+                                metadata.<path>.
         rerank                  Let the configured reranker order the first results.
         diversity               0 orders by relevance alone, 1 by how little a result
                                 repeats those before it.

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 46ba0f41b2758d01ef1f836f278d931e6a4e02c36a22375a4e4d661f89b07f32
+// SHA-256 of the document: 7180a6ad54fa2115151117fe390d4bf35aa7adf447fbead69198c8582f0b593f
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

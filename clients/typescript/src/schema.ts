@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 46ba0f41b2758d01ef1f836f278d931e6a4e02c36a22375a4e4d661f89b07f32
+// SHA-256 of the document: 7180a6ad54fa2115151117fe390d4bf35aa7adf447fbead69198c8582f0b593f
 
 export interface paths {
     "/docs": {
@@ -2964,7 +2964,7 @@ export interface components {
             date_range_end?: string | null;
             /** @description What counts for more, or less, in the order of results. */
             boosts?: components["schemas"]["Boosts"] | null;
-            /** @description Fields whose values are counted over all results: collection_id, user_id, agent_id, run_id, app_id, session_id, speaker, role, tier, tags, source_type, source, source_reference, title, conflict_status, metadata.<path>. */
+            /** @description Fields whose values are counted over all results: collection_id, user_id, agent_id, run_id, app_id, session_id, speaker, role, tier, tags, source_type, source, source_reference, title, conflict_status, kind, metadata.<path>. */
             facets?: string[] | null;
             /**
              * @description Let the configured reranker order the first results.
@@ -3567,6 +3567,11 @@ export interface components {
             source: string | null;
             /** @description What kind of source that is. */
             source_type: string;
+            /**
+             * @description What it is, by its source: what was told in a conversation, a fact that was read in it, a passage of a document, a file of an agent's memory folder, or any other text.
+             * @enum {string}
+             */
+            kind: "episodic" | "semantic" | "document" | "file" | "note";
             /** @description A reference into the source. */
             source_reference: string | null;
             /** @description Free JSON object. */
@@ -4997,6 +5002,11 @@ export interface components {
             source: string | null;
             /** @description What kind of source that is. */
             source_type: string;
+            /**
+             * @description What it is, by its source: what was told in a conversation, a fact that was read in it, a passage of a document, a file of an agent's memory folder, or any other text.
+             * @enum {string}
+             */
+            kind: "episodic" | "semantic" | "document" | "file" | "note";
             /** @description A reference into the source. */
             source_reference: string | null;
             /** @description Free JSON object. */
@@ -7013,7 +7023,7 @@ export interface components {
              * @default false
              */
             include_superseded?: boolean | null;
-            /** @description Whose values: collection_id, user_id, agent_id, run_id, app_id, session_id, speaker, role, tier, tags, source_type, source, source_reference, title, conflict_status, metadata.<path>. */
+            /** @description Whose values: collection_id, user_id, agent_id, run_id, app_id, session_id, speaker, role, tier, tags, source_type, source, source_reference, title, conflict_status, kind, metadata.<path>. */
             field: string;
             /**
              * @description At most so many values.

@@ -146,6 +146,7 @@ def values(house: ListHarness, field: str, **body: Any) -> list[tuple[Any, int]]
         ("source_type", [("text", 10)]),
         ("tags", [("home", 2), ("*", 1), ("away", 1)]),
         ("conflict_status", [("none", 10)]),
+        ("kind", [("note", 10)]),
         ("metadata.room", [("kitchen", 3), ("cellar", 1), (None, 1)]),
         ("metadata.n", [(1, 2), (True, 1), ("1", 1)]),
         ("metadata.deep.word", [("a.b", 1)]),
