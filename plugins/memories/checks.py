@@ -261,8 +261,9 @@ def _neighbours(ctx: ReadContext) -> dict[int, tuple[int, int]]:
     found: dict[int, tuple[int, int]] = {}
     for row in _rows(ctx):
         if row.rests_on is not None:
-            turn = find_ordinal(ctx, row.rests_on)
-            # a link to what was removed since leads nowhere
+            turn = None if row.stands_in is None else find_ordinal(ctx, row.stands_in)
+            # A link to what was removed since leads nowhere; one whose text an earlier release
+            # edited, or that waits to be indexed, may have its link yet.
             last = links(records.get(row.ordinal))[0] if turn is None else turn
             found[row.ordinal] = (last, NOTHING)
         elif session := session_hash(ctx, row):

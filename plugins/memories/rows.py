@@ -126,6 +126,13 @@ class MemoryRow(msgspec.Struct, frozen=True, omit_defaults=True):
         return KINDS.get(self.source_type) or (NOTE if self.role is None else EPISODIC)
 
     @property
+    def stands_in(self) -> str | None:
+        """The id of the turn that says what this memory says: of a fact whose text was edited none
+        does.
+        """
+        return self.rests_on if self.content_version == 1 else None
+
+    @property
     def is_turn(self) -> bool:
         """Whether it is what was said in a conversation, on which facts may rest."""
         return self.source_type == TURN

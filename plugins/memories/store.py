@@ -473,7 +473,9 @@ def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow | None = None) -> 
 
 def _put_features(ctx: WriteContext, row: MemoryRow, features: TextFeatures) -> None:
     records = ctx.index(MEMORY_FEATURES)
-    records.put(row.ordinal, feature_record(ctx, row, features, *links(records.get(row.ordinal))))
+    beside = links(records.get(row.ordinal))
+    beside = beside if row.stands_in == row.rests_on else (NOTHING, NOTHING)
+    records.put(row.ordinal, feature_record(ctx, row, features, *beside))
 
 
 def feature_record(
@@ -496,10 +498,9 @@ def _link(ctx: WriteContext, row: MemoryRow, sessions: dict[int, int | None]) ->
     """Put a new memory at the end of its session; one that rests on another only follows that, and
     nothing follows it.
     """
-    session = session_hash(ctx, row)
-    records = ctx.index(MEMORY_FEATURES)
+    session, records = session_hash(ctx, row), ctx.index(MEMORY_FEATURES)
     if row.rests_on is not None:
-        turn = find_ordinal(ctx, row.rests_on)
+        turn = None if row.stands_in is None else find_ordinal(ctx, row.stands_in)
         if turn is not None:
             records.put(row.ordinal, relinked(records.get(row.ordinal), previous=turn))
         return

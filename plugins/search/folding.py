@@ -4,7 +4,8 @@ stands.
 A fact is a memory that rests on another one (`MemoryRow.rests_on`): in its session it follows its
 turn, and nothing follows it. Where both are candidates, the turn is shown, as well ranked as the
 better of them. A fact whose turn may not be shown, because a filter leaves it out, is a result of
-its own.
+its own, and so is one whose text was edited: it follows its turn no longer, which says something
+else.
 """
 
 from __future__ import annotations

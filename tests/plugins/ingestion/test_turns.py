@@ -150,6 +150,19 @@ def test_a_fact_and_its_turn_are_one_result(account: Account) -> None:
     assert [hit["id"] for hit in alone] == [kept[fact]["id"]] and "evidence" not in alone[0]
 
 
+def test_a_fact_whose_text_was_edited_is_a_result_of_its_own(account: Account) -> None:
+    turn = "My sister Clara plays the cello. Tomorrow we rehearse the third suite in Graz."
+    account.process(turn, session_id="s")
+    fact = account.memories()["My sister Clara plays the cello."]["id"]
+    edited = {"content": "My sister Clara plays the harp.", "wait_for_index": True}
+    path = f"/v1/memories/{fact}"
+    assert account.service.request("PATCH", path, edited, who=account.token).status_code == 200
+    for search_type in ("hybrid", "bm25"):
+        hits = account.search("Who plays the harp?", search_type=search_type)
+        assert (hits[0]["id"], hits[0]["content"]) == (fact, edited["content"])
+        assert not any("evidence" in hit for hit in hits)
+
+
 def test_the_same_turn_on_another_occasion_is_another_memory(account: Account) -> None:
     said = "The training run felt easier than the one before."
     first = account.process(said, session_id="a", occurred_at="2024-05-01")
