@@ -279,7 +279,7 @@ def correction_view(ctx: ReadContext, row: CorrectionRow, memory: MemoryRow) -> 
     return {
         "id": row.id,
         "memory_id": memory.id,
-        "superseded_memory_id": row.superseded_memory_id,
+        "superseded_memory_id": None if before is None else before.id,
         "corrected_content": memory.content,
         "correction_type": row.type,
         "original_content": row.original_content

@@ -130,6 +130,25 @@ def test_what_it_took_the_place_of_comes_back_however_it_goes(
     assert archive("corrections.list", who=archive.me).body["total_count"] == 0
 
 
+@pytest.mark.parametrize("gone", ["memory", "collection"])
+def test_what_it_took_the_place_of_is_named_for_as_long_as_it_is_there(
+    archive: CorrectionHarness, gone: str
+) -> None:
+    trips = archive("collections.create", {"name": "trips"}, who=archive.me).body["id"]
+    default = archive("collections.get_default", who=archive.me).body["id"]
+    wrong = archive.add(LISBON, collection_id=trips)
+    made = archive.correct(PORTO, memory_id=wrong, collection_id=default)
+    assert (made["superseded_memory_id"], made["original_content"]) == (wrong, LISBON)
+    if gone == "memory":
+        archive("memories.delete", who=archive.me, id=wrong)
+    else:
+        archive("collections.delete", who=archive.me, id=trips)
+    (left,) = archive("corrections.list", who=archive.me).body["items"]
+    assert left == archive("corrections.get", who=archive.me, id=made["id"]).body
+    assert (left["superseded_memory_id"], left["original_content"]) == (None, None)
+    assert archive.found("Where does Ada live?") == [PORTO]
+
+
 def test_deleting_the_memory_of_a_corrected_correction_hands_on(archive: CorrectionHarness) -> None:
     wrong = archive.add(LISBON)
     first = archive.correct(PORTO, memory_id=wrong)
