@@ -409,7 +409,10 @@ def derived(ctx: ReadContext, row: MemoryRow, profile: ProfileRow | None) -> lis
         row.content, own=own, names=[*names, *({name.capitalize() for name in names} - set(names))]
     )
     keys = {one.key for one in claimed}
-    return [*claimed, *(one for one in by_rules if one.key not in keys)]
+    # a claim says "favorite" of all that is, and the rules what it is of
+    told = {one.value.casefold() for one in by_rules if one.key.startswith("favorite.")}
+    kept = [one for one in claimed if one.key != "favorite" or one.value.casefold() not in told]
+    return [*kept, *(one for one in by_rules if one.key not in keys)]
 
 
 def _observed(claim: Claim, me: set[str]) -> Observation | None:

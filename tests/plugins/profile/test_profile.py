@@ -416,3 +416,13 @@ def test_favourites_that_were_kept_in_another_spelling_are_followed(
     monkeypatch.undo()
     remember(harness, me, "My favourite colour is ochre.")
     assert facts(harness, me) == {"favorite.colour": ["ochre"]}
+
+
+def test_a_favourite_of_a_conversation_is_one_fact(harness: ShardHarness, me: str) -> None:
+    for said in ("My favourite colour is teal.", "My favourite colour is ochre."):
+        body = {"messages": [{"role": "user", "content": said}], "user_id": "ada"}
+        assert harness("memories.process", body, who=me).status == 202
+        harness.settle()
+    assert facts(harness, me) == {"favorite.colour": ["ochre"]}
+    (gone,) = in_sections(harness, me, "ada").values()
+    assert gone == (["ochre"], ["teal"])
