@@ -47,7 +47,7 @@ from plugins.ingestion.create import INGESTED
 from plugins.ingestion.job import JOB, forget_memory, on_updated
 from plugins.ingestion.settings import IngestionSettings
 from plugins.ingestion.spelling import in_one_spelling
-from plugins.ingestion.store import FactRow, facts_of
+from plugins.ingestion.store import CLAIMS_CHANGED, FactRow, facts_of
 from plugins.ingestion.tiers import TIER_CHANGED
 from plugins.ingestion.tools import TOOLS
 from plugins.memories import MEMORIES_ACCESSED, MEMORY_CREATED, MEMORY_DELETED, MEMORY_UPDATED
@@ -63,7 +63,7 @@ plugin = Plugin(
     replaces=(create.operation(),),
     settings={"ingestion": IngestionSettings},
     tables=privacy.TABLES,
-    events=(INGESTED, TIER_CHANGED),
+    events=(CLAIMS_CHANGED, INGESTED, TIER_CHANGED),
     subscribe={
         MEMORY_DELETED.kind: forget_memory,
         MEMORY_UPDATED.kind: on_updated,

@@ -73,6 +73,7 @@ from plugins.ingestion.store import (
     EvidenceRange,
     FactRow,
     is_over,
+    tell_claims,
 )
 from plugins.ingestion.superseding import Superseded, end
 from plugins.ingestion.taking_back import claims_of_all, corrected, statement_before
@@ -208,6 +209,8 @@ def settle_anew(
     for number in range(len(one.verdicts)):
         _apply(one, memory, number, number, superseded)
     _report(one, memory, superseded)
+    if facts:
+        tell_claims(ctx, memory.id)
     return len(facts)
 
 
@@ -398,6 +401,8 @@ def _attach(one: Settlement, twin: MemoryRow) -> None:
     for index in range(len(one.verdicts)):
         _apply(one, twin, index, first + index, Superseded())
     one.ctx[TEXTS].put((one.key,), twin.id.encode())
+    if one.verdicts:
+        tell_claims(one.ctx, twin.id)
     why = "; its claims are known now" if one.verdicts else ""
     one.record_noop(twin.id, f"A memory has the same words{why}.")
 

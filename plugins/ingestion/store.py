@@ -14,12 +14,27 @@ import msgspec
 
 from plugins.ingestion.sentences import sentences
 from plugins.memories import MEMORY_FIELDS, MemoryRow, find_rows_at, unreadable
-from runtime.api.context import ReadContext
+from runtime.api.context import ReadContext, WriteContext
+from runtime.api.operation import Event, View
 from storage.store import Table
 
 FACT, TURN = "inferred", "message"  # source_type of a fact, whose source_reference is its turn
 REPLACED, MERGED = b"", b"merged"
 TOLD_OF = ("memory_id", "previous_memory_id", "merged_memory_id")  # of an event of a job's result
+
+
+class ClaimsChanged(View):
+    """A memory makes other claims than before, while its text is the same."""
+
+    id: str
+
+
+CLAIMS_CHANGED = Event("internal.claims_changed", ClaimsChanged)
+
+
+def tell_claims(ctx: WriteContext, memory_id: str) -> None:
+    """Let whoever reads claims know that those of a memory have changed by themselves."""
+    ctx.emit(CLAIMS_CHANGED, {"id": memory_id}, memory_id)
 
 
 class EvidenceRange(msgspec.Struct, frozen=True):

@@ -21,6 +21,7 @@ from plugins.ingestion.store import (
     TURN,
     facts_of_turn,
     is_over,
+    tell_claims,
 )
 from plugins.memories import MemoryRow, find_row, restore, supersede
 from runtime.api.context import WriteContext
@@ -32,6 +33,7 @@ def disown(ctx: WriteContext, memory_id: str, job_id: str) -> None:
     if facts and all(fact.job_id == job_id for fact in facts):
         forget_claims(ctx, memory_id)
         ctx[FACTS].delete_prefix(memory_id)
+        tell_claims(ctx, memory_id)
 
 
 def forget_memory(ctx: WriteContext, memory_id: str) -> list[str]:

@@ -36,7 +36,12 @@ plugin = Plugin(
     requires=("answers", "ingestion", "memories", "search"),
     operations=OPERATIONS,
     tables=TABLES,
-    subscribe={"memory.created": note, "memory.updated": note, "memory.deleted": forget},
+    subscribe={
+        "memory.created": note,
+        "memory.updated": note,
+        "memory.deleted": forget,
+        "internal.claims_changed": note,
+    },
     jobs=(Job("profile.refresh", refresh),),
     erase=erase,
     export=export,

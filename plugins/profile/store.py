@@ -332,10 +332,10 @@ def _given_view(fact: GivenFact) -> dict[str, Any]:
 def note(
     ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
 ) -> None:
-    """Subscriber: a memory was stored or changed; what it said counts no more, what it says is read
-    soon.
+    """Subscriber: a memory was stored or changed, or its claims were; what it said counts no more,
+    what it says is read soon.
     """
-    if kind == "memory.updated":
+    if kind != "memory.created":
         withdraw(ctx, resource_id)
     ctx[PROFILE_PENDING].put((resource_id,), b"")
     if not ctx[PROFILE_ALARM].has():

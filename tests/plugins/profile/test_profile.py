@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 import serve_app
+from plugins.ingestion.engine import RuleEngine
 from plugins.profile import rules, store
 from plugins.profile.rules import observations
 from plugins.profile.store import TABLES
@@ -426,3 +429,37 @@ def test_a_favourite_of_a_conversation_is_one_fact(harness: ShardHarness, me: st
     assert facts(harness, me) == {"favorite.colour": ["ochre"]}
     (gone,) = in_sections(harness, me, "ada").values()
     assert gone == (["ochre"], ["teal"])
+
+
+def test_claims_that_a_memory_is_given_later_are_in_the_profile(
+    harness: ShardHarness, me: str
+) -> None:
+    said = "I am married to Cleo."
+    remember(harness, me, said)
+    assert facts(harness, me) == {}
+    body = {"messages": [{"role": "user", "content": said}], "user_id": "ada"}
+    job = harness("memories.process", body, who=me).body["job_id"]
+    assert facts(harness, me) == {"married_to": ["Cleo"]}
+    assert harness("memories.jobs.undo", who=me, job_id=job).status == 200
+    assert facts(harness, me) == {}
+
+
+def test_what_is_read_anew_is_in_the_profile_however_late(
+    harness: ShardHarness, me: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (memory,) = tell(harness, me, "I live in Lisbon.", at="2024-05-01", user="ada")
+    learned, learn, extract = threading.Event(), store.learn, RuleEngine.extract
+
+    def learns(*given: Any) -> None:
+        learn(*given)
+        learned.set()
+
+    async def extracts_later(*given: Any) -> Any:
+        await asyncio.to_thread(learned.wait)
+        return await extract(*given)
+
+    monkeypatch.setattr(store, "learn", learns)
+    monkeypatch.setattr(RuleEngine, "extract", extracts_later)
+    edited = {"content": "I am married to Cleo."}
+    assert harness("memories.update", edited, who=me, id=memory).status in (200, 202)
+    assert facts(harness, me) == {"married_to": ["Cleo"]}
