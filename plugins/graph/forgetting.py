@@ -45,11 +45,21 @@ def forget_memory(ctx: WriteContext, memory_id: str) -> None:
             (key[2], int.from_bytes(raw, "big"))
         )
         ctx[SOURCES].delete(*key)
+    rows = [ctx[RELATIONSHIPS].get(ordinal) for ordinal, _ in claims]
+    entered = {
+        (row.source, row.type)
+        for row, (_, memory) in zip(rows, claims, strict=True)
+        if still is not None and row is not None and row.is_entered and memory in row.sources
+    }
     for ordinal, memory in claims:
         row = ctx[RELATIONSHIPS].get(ordinal)
         if row is None:
             continue
-        if still is not None and row.is_entered and memory in row.sources:
+        if still is not None and (
+            row.is_entered
+            if memory in row.sources
+            else (row.source, row.type) in entered  # what was entered ended it
+        ):
             note_bound(ctx, row, still)
             continue
         ends = [end for end in row.ends if end.memory_id != memory_id]

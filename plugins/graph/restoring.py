@@ -27,6 +27,7 @@ from plugins.graph.store import (
     delete_entity,
     delete_relationship,
     ensure_entity,
+    note_bound,
     put_claim,
 )
 from plugins.memories import MemoryRow, Metadata, find_row
@@ -153,6 +154,9 @@ def _restore_relationship(ctx: WriteContext, record: ExportedRelationship, origi
     if record.invalidated_at is not None:
         graph_stats.claim_went(ctx, row.source, row.target, row.type)
     put_claim(ctx, msgspec.structs.replace(row, ends=ends, invalidated_at=record.invalidated_at))
+    for end in ends:
+        if end.memory_id and (said := find_row(ctx, end.memory_id)) is not None:
+            note_bound(ctx, row, said)
     ctx.emit(GRAPH_CHANGED, {"id": row.id}, row.id)
     return True
 

@@ -8,14 +8,14 @@ over.
 
 from __future__ import annotations
 
-from plugins.graph.store import Claim, claims_of, end_claim
+from plugins.graph.store import Claim, claims_of, end_claim, note_bound
 from plugins.memories import MemoryRow
 from runtime.api.context import ReadContext, WriteContext
 
 
 def close_previous(ctx: WriteContext, claim: Claim, memory: MemoryRow | None) -> list[str]:
     """End the open claims of the same subject and predicate that began before this one; -> their
-    ids.
+    ids. The ends go with the memory that this one is entered from, as it does.
     """
     begins = ctx.now if claim.valid_from is None else claim.valid_from
     closed = []
@@ -27,6 +27,8 @@ def close_previous(ctx: WriteContext, claim: Claim, memory: MemoryRow | None) ->
             and (row.begins is None or row.begins < begins)
         ):
             end_claim(ctx, row, begins, "" if memory is None else memory.id)
+            if memory is not None:
+                note_bound(ctx, row, memory)
             closed.append(row.id)
     return closed
 

@@ -247,6 +247,22 @@ def test_what_follows_without_a_beginning_begins_now(world: GraphHarness) -> Non
     assert world("graph.contradictions").body["items"] == []
 
 
+def test_what_was_ended_by_what_a_memory_says_is_open_again_once_that_is_gone(
+    world: GraphHarness,
+) -> None:
+    world.relate("Ada", "lives_in", "Lisbon")
+    said = world.remember("Ada has moved.")
+    moved = {"valid_from": "2025-01-01", "source_memory_id": said, "close_previous": True}
+    world.relate("Ada", "lives_in", "Oslo", **moved)
+    assert world.targets("Ada") == ["Oslo"]
+    world("memories.update", {"content": "Ada has moved to Oslo.", "wait_for_index": True}, id=said)
+    assert world.targets("Ada") == ["Oslo"], "what was entered is not read from the text"
+    world("memories.delete", id=said)
+    assert world.targets("Ada") == ["Lisbon"]
+    (lisbon,) = world("graph.timeline", entity_name="Ada").body["items"]
+    assert lisbon["valid_to"] is None
+
+
 def test_what_follows_and_is_over_has_no_beginning_after_its_end(world: GraphHarness) -> None:
     world.relate("Ada", "lives_in", "Lisbon")
     over = world.relate("Ada", "lives_in", "Oslo", close_previous=True, valid_to="2020-01-01")

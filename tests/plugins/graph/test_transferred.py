@@ -128,3 +128,19 @@ def test_a_tier_that_may_not_enter_takes_none_in(
     assert told["created"]["memory"] == 1
     assert told["known"]["relationship"] == 0
     assert told["created"]["relationship"] == 0 and told["skipped"]["relationship"] == 3
+
+
+def test_an_end_that_a_memory_gave_goes_with_it_elsewhere_too(here: InProcess) -> None:
+    token = here.register("eve@example.com")
+    relationship = {"source": "Eve", "type": "lives_in", "target": "Lisbon"}
+    call(here, token, "POST", f"{BASE}/relationships", relationship)
+    memory = call(here, token, "POST", "/v1/memories/raw", {"content": "Eve has moved."})["id"]
+    moved = {"target": "Oslo", "source_memory_id": memory, "close_previous": True}
+    call(here, token, "POST", f"{BASE}/relationships", {**relationship, **moved})
+    mine = here.register("eve@second.example")
+    brought(here, mine, exported(here, token))
+    assert [each["valid_to"] is None for each in claims(here, mine, "Eve")] == [False, True]
+    (note,) = call(here, mine, "GET", "/v1/memories")["items"]
+    call(here, mine, "DELETE", f"/v1/memories/{note['id']}")
+    (lisbon,) = claims(here, mine, "Eve")
+    assert (lisbon["target"], lisbon["valid_to"]) == ("Lisbon", None)
