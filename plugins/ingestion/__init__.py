@@ -42,7 +42,7 @@ Choices:
 
 from __future__ import annotations
 
-from plugins.ingestion import audit, create, privacy, process, rereading, tiers
+from plugins.ingestion import audit, create, privacy, process, rereading, successors, tiers
 from plugins.ingestion.create import INGESTED
 from plugins.ingestion.job import JOB, forget_memory, on_updated
 from plugins.ingestion.settings import IngestionSettings
@@ -69,6 +69,7 @@ plugin = Plugin(
         MEMORY_UPDATED.kind: on_updated,
         MEMORY_CREATED.kind: tiers.on_life,
         MEMORIES_ACCESSED.kind: tiers.on_life,
+        "internal.handed_on": successors.on_handed_on,
     },
     jobs=(JOB, rereading.JOB, tiers.JOB),
     erase=privacy.erase,

@@ -4,7 +4,7 @@ memories stand for which.
 ingested_texts       (scope and text, 20 bytes)   -> memory id
 ingested_facts       (memory id, number)          -> FactRow
 ingested_successors  (newer memory id, older one) -> why the newer one superseded the older:
-                     REPLACED or MERGED
+                     REPLACED, MERGED or HANDED_ON
 ingested_telling     (memory id, job id)          -> b"": the job's result tells of the memory
 """
 
@@ -19,7 +19,7 @@ from runtime.api.operation import Event, View
 from storage.store import Table
 
 FACT, TURN = "inferred", "message"  # source_type of a fact, whose source_reference is its turn
-REPLACED, MERGED = b"", b"merged"
+REPLACED, MERGED, HANDED_ON = b"", b"merged", b"handed on"
 TOLD_OF = ("memory_id", "previous_memory_id", "merged_memory_id")  # of an event of a job's result
 
 

@@ -4,6 +4,9 @@ holds again, or passes to what has been said since.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from plugins.graph import (
     RelationshipRow,
     claims_of,
@@ -15,6 +18,7 @@ from plugins.ingestion import duplicates as merging
 from plugins.ingestion.classification import began
 from plugins.ingestion.store import (
     FACTS,
+    HANDED_ON,
     REPLACED,
     SUCCESSORS,
     TELLING,
@@ -34,6 +38,17 @@ def disown(ctx: WriteContext, memory_id: str, job_id: str) -> None:
         forget_claims(ctx, memory_id)
         ctx[FACTS].delete_prefix(memory_id)
         tell_claims(ctx, memory_id)
+
+
+def on_handed_on(
+    ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
+) -> None:
+    """Subscriber: a memory was superseded by what had superseded its correction, and holds again
+    when that goes.
+    """
+    row = find_row(ctx, resource_id)
+    if row is not None and row.superseded_by_id is not None:
+        ctx[SUCCESSORS].put((row.superseded_by_id, row.id), HANDED_ON)
 
 
 def forget_memory(ctx: WriteContext, memory_id: str) -> list[str]:

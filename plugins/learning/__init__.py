@@ -90,6 +90,7 @@ plugin = Plugin(
     ),
     tables=(*decision_store.TABLES, *corrections.TABLES, *decision_log.TABLES),
     indexes=(*decision_store.INDEXES, corrections.CORRECTION_FIELDS, *decision_log.INDEXES),
+    events=(corrections.HANDED_ON,),
     subscribe={
         COLLECTION_CLEANUP.kind: sweep_collection,
         MEMORY_DELETED.kind: corrections.forget,

@@ -70,6 +70,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import (
     Body,
     Call,
+    Event,
     Idempotency,
     Query,
     Read,
@@ -143,6 +144,13 @@ class Correction(View):
 class DeletedCorrection(View):
     id: str = Field(description="The correction's id.")
     deleted: Literal[True] = Field(description="It and its memory can no longer be read or found.")
+
+
+class HandedOn(View):
+    id: str = Field(description="What a correction had superseded, by now by what is none.")
+
+
+HANDED_ON = Event("internal.handed_on", HandedOn)
 
 
 class RelevantCorrection(Correction):
@@ -444,7 +452,9 @@ def forget(
         return
     supersede(ctx, before, newer.id, reason="correction deleted")
     later = ctx[CORRECTIONS].get(newer.ordinal)
-    if later is not None:
+    if later is None:
+        ctx.emit(HANDED_ON, {"id": before.id}, before.id)
+    else:
         handed_on = msgspec.structs.replace(later, superseded_memory_id=before.id)
         ctx[CORRECTIONS].put((newer.ordinal,), handed_on)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import serve_app
 from runtime.inference import Models
 from tests.support.embedding import WordEmbedder
 from tests.support.learning_harness import PLUGINS
@@ -157,6 +158,26 @@ def test_deleting_the_memory_of_a_corrected_correction_hands_on(archive: Correct
     assert archive.found("Where does Ada live?") == ["Ada lives in Faro."]
     archive("memories.delete", who=archive.me, id=second["memory_id"])
     assert archive.found("Where does Ada live?") == [LISBON]
+
+
+def test_what_was_handed_on_to_another_memory_comes_back_when_that_goes(tmp_path: Path) -> None:
+    harness = ShardHarness(tmp_path, serve_app.PLUGINS, Models(WordEmbedder()))
+    me = harness.register()
+    wrong, newer = (
+        harness("memories.create", {"content": content}, who=me).body["id"]
+        for content in (LISBON, "Ada lives in Porto now.")
+    )
+    right = {"corrected_content": PORTO, "correction_type": "factual", "memory_id": wrong}
+    corrected = harness("corrections.create", right, who=me).body["memory_id"]
+    merged = {"keep": newer, "duplicates": [corrected]}
+    assert harness("memories.merge", merged, who=me).status == 200
+    harness("memories.delete", who=me, id=corrected)
+    assert harness("memories.get", who=me, id=wrong).body["superseded_by_id"] == newer
+    assert harness("memories.merged", who=me, id=newer).body["items"] == []
+    harness("memories.delete", who=me, id=newer)
+    memory = harness("memories.get", who=me, id=wrong).body
+    assert (memory["conflict_status"], memory["superseded_by_id"]) == ("none", None)
+    harness.close()
 
 
 def test_an_agents_file_is_corrected_where_it_is(archive: CorrectionHarness) -> None:
