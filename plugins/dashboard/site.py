@@ -35,8 +35,8 @@ COOKIE = "mneme_session"
 # of its domain, which could plant a session of its own; it has to be good for every path.
 SECURE_COOKIE = "__Host-" + COOKIE
 CSRF_HEADER = b"x-mneme-csrf"
-# Their answers hold a token, or would leave a cookie behind that opens nothing.
 _SIGN_IN_HEADERS = (b"user-agent", b"idempotency-key")
+# Their answers hold a token, or would leave a cookie behind that opens nothing.
 UNREACHED = frozenset(("/v1/auth/login", "/v1/auth/register", "/v1/auth/logout"))
 
 PAGE_POLICY = (

@@ -33,11 +33,11 @@ def read_anew(ctx: WriteContext, row: MemoryRow) -> None:
 
 
 def _load(ctx: ReadContext, payload: Mapping[str, Any]) -> MemoryRow | None:
-    """The memory, unless its text is another one by now, it holds no more, or it was given claims
-    meanwhile, as one of the same words.
+    """The memory, unless its text is another one by now, or it was given claims meanwhile, as one
+    of the same words.
     """
     row = find_row(ctx, payload["memory_id"])
-    if row is None or row.superseded or row.content_version != payload["content_version"]:
+    if row is None or row.content_version != payload["content_version"]:
         return None
     return None if facts_of(ctx, row.id) else row
 
@@ -45,7 +45,7 @@ def _load(ctx: ReadContext, payload: Mapping[str, Any]) -> MemoryRow | None:
 async def _prepare(
     steps: JobSteps, row: MemoryRow | None, payload: Mapping[str, Any], models: Models
 ) -> list[Fact]:
-    if row is None:
+    if row is None or row.superseded:
         return []
     found = await RuleEngine(models.read_language).extract(_said(row), row.occurred_at, None)
     return found.facts
@@ -64,8 +64,10 @@ def _finish(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[str, int]:
         collection = require_collection(ctx, row.collection_id)
     except CollectionNotFound:  # its memories go with it
         return {"claims": 0}
-    target = Target(collection, {"user_id": row.user_id}, row.occurred_at)
-    claims = settle_anew(ctx, row, ctx.prepared, _said(row), target)
+    claims = 0
+    if not row.superseded:  # what holds no more claims nothing
+        target = Target(collection, {"user_id": row.user_id}, row.occurred_at)
+        claims = settle_anew(ctx, row, ctx.prepared, _said(row), target)
     give_back(ctx, row)
     return {"claims": claims}
 

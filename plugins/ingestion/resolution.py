@@ -436,11 +436,7 @@ def _apply(
         if verdict.later.begins is None:
             begin_claim(ctx, verdict.later, began(ctx, verdict.later), memory.id)
             note_bound(ctx, verdict.later, memory)
-        superseded.later = (
-            None
-            if verdict.later.source_memory_id is None
-            else find_row(ctx, verdict.later.source_memory_id)
-        )
+        superseded.later = _said_here(one, verdict.later)
     one.fresh.claims(memory)
     quote = one.said[fact.source].content[fact.start : fact.end]
     row = FactRow(
@@ -454,6 +450,12 @@ def _apply(
         fact.valid_from,
     )
     ctx[FACTS].put((memory.id, number), row)
+
+
+def _said_here(one: Settlement, claim: RelationshipRow) -> MemoryRow | None:
+    """The first memory of this collection and end user that makes a claim."""
+    said = find_rows_at(one.ctx, claim.sources)
+    return next((row for row in said if (row.number, row.user_id) == one.target.scope), None)
 
 
 def _claim(
@@ -480,7 +482,7 @@ def _claim(
         valid_from = target.at
     later, ended_by = verdict.later, None
     if later is not None:
-        ended_by = find_row(ctx, later.source_memory_id) if later.source_memory_id else None
+        ended_by = _said_here(one, later)
         valid_to = began(ctx, later) if ended_by is None else None
     claim = Claim(
         subject,

@@ -27,6 +27,7 @@ from plugins.ingestion.store import (
     is_over,
     tell_claims,
 )
+from plugins.ingestion.superseding import is_in_passing
 from plugins.memories import MemoryRow, find_row, restore, supersede
 from runtime.api.context import WriteContext
 
@@ -120,10 +121,12 @@ def _successor(ctx: WriteContext, row: MemoryRow) -> MemoryRow | None:
     """The memory that ended the last claim of this one, or ends it now; None when a claim of it
     stands.
     """
-    successor = None
-    for fact in merging.facts_of(ctx, row.id):
+    successor, facts = None, merging.facts_of(ctx, row.id)
+    for fact in facts:
+        if fact.polarity != "holds" or is_in_passing(fact, facts):
+            continue
         claim = merging.claim_of(ctx, fact)
-        if claim is None or fact.polarity != "holds" or claim.invalidated_at is not None:
+        if claim is None or claim.invalidated_at is not None:
             return None
         ended_by = (
             claim.ends[-1].memory_id

@@ -72,7 +72,7 @@ def _still_says(ctx: WriteContext, memory: MemoryRow) -> bool:
     if not facts:
         return True
     for fact in facts:
-        if fact.polarity != "holds" or _is_in_passing(fact, facts):
+        if fact.polarity != "holds" or is_in_passing(fact, facts):
             continue
         row = merging.claim_of(ctx, fact)
         if row is None:
@@ -82,7 +82,7 @@ def _still_says(ctx: WriteContext, memory: MemoryRow) -> bool:
     return memory.source_type == TURN and merging.words_beside(memory, facts) > UNCLAIMED_WORDS_MAX
 
 
-def _is_in_passing(fact: FactRow, facts: Sequence[FactRow]) -> bool:
+def is_in_passing(fact: FactRow, facts: Sequence[FactRow]) -> bool:
     """Whether a claim only says who another one is about: that "my sister Ana" is Ana, where she
     "lives in Porto"; or that there is what "my car" takes for given.
     """

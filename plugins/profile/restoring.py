@@ -66,12 +66,12 @@ def _restore_profile(ctx: WriteContext, record: ExportedProfile, origin: Origin)
         row = ProfileRow(record.user_id or "")
     elif row.known and row.updated_at:
         return False
-    row.known, row.updated_at = True, record.updated_at or ctx.now
+    row.known, row.updated_at = True, min(record.updated_at or ctx.now, ctx.now)
     row.name, row.timezone = record.given_name, record.timezone
     row.language, row.bio = record.language, record.bio
     chosen = {fact.key: fact for fact in record.given()[:GIVEN_FACTS_MAX]}
     row.given = [
-        GivenFact(origin.renamed(fact.id), fact.key, fact.value, fact.observed_at)
+        GivenFact(origin.renamed(fact.id), fact.key, fact.value, min(fact.observed_at, ctx.now))
         for fact in chosen.values()
     ]
     ctx[PROFILES].put((user,), row)

@@ -140,8 +140,10 @@ def _of_diagram(shape: Any) -> Iterator[str]:
 
 
 def _comments(slide: Any) -> Iterator[str]:
+    read = set()
     for rel in slide.part.rels.values():
-        if rel.reltype in _COMMENTS and not rel.is_external:
+        if rel.reltype in _COMMENTS and not rel.is_external and rel.target_part not in read:
+            read.add(rel.target_part)  # a part may be named many times
             root = parse_xml(rel.target_part.blob)
             yield from (text.text or "" for text in root.iter(_COMMENT_TEXT))
             yield from _paragraphs(root)

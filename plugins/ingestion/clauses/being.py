@@ -54,8 +54,6 @@ def owned(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tupl
                     if any(tree.tokens[each].lemma == "not" for each in tree.children[other]):
                         gone = thing_of(tree, other)
                         yield about, Claim("favorite", other, gone, "ended", lemma)
-        elif _is_own_birthday(tree, clause):
-            yield about, Claim(OWNED[lemma], head, _when(tree, clause), polarity)
         elif tree.first(head, "case") is not None:
             return
         elif tree.tokens[head].tag == "PROPN" and (relation := RELATIVES.get(lemma)):
@@ -109,7 +107,7 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     )
     about = "" if clause.subject is None else tree.tokens[clause.subject].lemma
     is_owned = is_owned or about in OWNED or (about in RELATIVES and token.tag == "PROPN")
-    if is_owned and (tree.first(head, "case") is None or _is_own_birthday(tree, clause)):
+    if is_owned and tree.first(head, "case") is None:
         return
     case = tree.first(head, "case")
     preposition = "" if case is None else tree.tokens[case].lemma
@@ -120,7 +118,12 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         # "the 26th", "ten sharp"
         yield Claim(WHEN, head, _when(tree, clause), polarity)
     elif not is_person and token.lemma == "due" and (due := _times(tree, head)):
-        yield Claim(WHEN, due[0], thing_of(tree, due[0]), polarity)
+        until = tree.first(due[0], "case")
+        is_then = until is not None and tree.tokens[until].lemma in ("until", "till")
+        holds = (
+            "holds" if is_then and polarity == "denied" else polarity
+        )  # "isn't due until Friday"
+        yield Claim(WHEN, due[0], thing_of(tree, due[0]), holds)
     elif token.tag == "ADJ" or (token.tag == "VERB" and not preposition) or _is_state(tree, head):
         yield from state(tree, clause, polarity)
     elif preposition == "to":  # "never been to Japan"
@@ -176,15 +179,6 @@ def _when(tree: Tree, clause: Clause) -> str:
     after = -1 if clause.subject is None else clause.subject
     told = [each for each in tree.phrase(clause.head, ASIDES | _FRAME) if each > after]
     return tree.text_of(told)
-
-
-def _is_own_birthday(tree: Tree, clause: Clause) -> bool:
-    """ "my birthday is on March 3"."""
-    place = clause.subject
-    return place is not None and tree.tokens[place].lemma == "birthday" and (
-        tree.is_time(clause.head)
-        and any(tree.word(each).casefold() == "my" for each in tree.of(place, "nmod:poss"))
-    )  # fmt: skip
 
 
 def _times(tree: Tree, head: int) -> list[int]:

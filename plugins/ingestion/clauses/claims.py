@@ -78,7 +78,7 @@ def _is_sure_of_it(claim: Claim) -> bool:
     keys", "I have a good idea".
     """
     known = claim.predicate in PREDICATES or claim.predicate in (WHEN, MUCH)
-    return claim.polarity == "holds" and known and claim.predicate not in _DATED
+    return claim.polarity == "holds" and known and claim.predicate not in (*_DATED, "habit")
 
 
 def _claimed(fact: Fact) -> tuple[str, str, str]:

@@ -238,6 +238,15 @@ def _may_be_meant(tree: Tree, place: int) -> bool:
     )
 
 
+def _is_no_command(tree: Tree, head: int) -> bool:
+    """ "don't own a car", which "don't own up to it" and "don't like that post" are."""
+    thing = tree.first(head, "obj")
+    if thing is None or tree.tokens[head].lemma not in _NO_COMMANDS:
+        return False
+    pointing = any(tree.tokens[each].lemma in ("this", "that") for each in tree.of(thing, "det"))
+    return not pointing and not tree.of(head, "compound:prt")
+
+
 def _speaks_of_itself(tree: Tree, head: int) -> bool:
     """Whether a clause without a subject is about who says it: "moved to Oslo", "can't swim"."""
     token = tree.tokens[head]
@@ -252,7 +261,7 @@ def _speaks_of_itself(tree: Tree, head: int) -> bool:
     if _is_copular(tree, head):
         opening = tree.tokens[first].lemma
         return opens and (first == head or opening in ("never", "not", "always", "still"))
-    if tree.tokens[first].lemma == "do" and first != head and token.lemma not in _NO_COMMANDS:
+    if tree.tokens[first].lemma == "do" and first != head and not _is_no_command(tree, head):
         return False  # "don't worry"
     finite = tree.has(head, "Tense=Past") or tree.first(head, "aux") is not None
     return opens and token.tag == "VERB" and finite

@@ -52,7 +52,12 @@ _NO_OTHER = word_set(
     """new current old dear lovely beloved own favourite favorite poor line direct good great sweet
     wonderful amazing awesome beautiful darling"""
 )
+LETTERS_MAX = 5  # of a name like "DNS"; what is longer is said loudly
 _CHILDREN = word_set("son daughter child grandson granddaughter")
+_OF_NO_ONE_THING = word_set(
+    """money cash love hope luck faith rain snow weather traffic work life time food music sleep
+    school college water coffee tea sleep pain fear trust sun night morning evening power"""
+)
 _ENVIRONMENTS = word_set("production prod staging dev qa ci")  # there is one of each
 _POINTING = word_set("this that these those no any every each some what such")
 
@@ -151,6 +156,9 @@ def _is_of_one_event(tree: Tree, clause: Clause) -> bool:
         token.tag == "NOUN"
         and token.lemma == tree.word(place).casefold()
         and token.lemma not in VAGUE
+        and token.lemma not in RELATIVES
+        and token.lemma not in ANIMALS
+        and token.lemma not in _OF_NO_ONE_THING
         and not clause.is_copular
         and not token.lemma.endswith("ing")
         and (clause.past or clause.passive)
@@ -234,7 +242,7 @@ def is_labelled(tree: Tree, place: int) -> bool:
         tree.tokens[after].head == place and tree.relations[after] == "flat"
     )  # fmt: skip
     return (is_numbered and word[0].isupper()) or (
-        len(word) > 1 and word.isupper() and not tree.of(place, "det", "nmod:poss")
+        1 < len(word) <= LETTERS_MAX and word.isupper() and not tree.of(place, "det", "nmod:poss")
         and not tree.text[tree.sentence.start : tree.sentence.end].isupper()
     )  # fmt: skip
 

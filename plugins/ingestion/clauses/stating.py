@@ -27,6 +27,10 @@ _TAKING_FOR_GIVEN = word_set(
 )
 # Verbs by which speakers tell what is so of themselves: "I think my favourite book is Rebecca".
 _HEDGING = word_set("think guess believe suppose reckon figure say bet")
+_SURELY = word_set(
+    "really honestly pretty quite fairly very still just actually definitely so but and"
+)
+_AM = word_set("am 'm ’m m")
 # What somebody is asked to keep: "remember that …", "keep in mind that …".
 _NOTING = word_set("remember remind note know keep forget")
 _REASONS = word_set("because since although though so")
@@ -86,30 +90,46 @@ def _is_supposed(tree: Tree, head: int) -> bool:
 
 def is_hedged(tree: Tree, head: int) -> bool:
     """Whether it is what speakers say of what is theirs, as far as they know: "I guess I'm a
-    vegetarian now", "pretty sure I'm allergic to nuts"; not what they suppose of others.
+    vegetarian now", "pretty sure I'm allergic to nuts"; not what they suppose of others, once did,
+    no longer do, or do at times.
     """
     outer = tree.tokens[head].head
     if tree.tokens[head].relation != "ccomp" or outer < 0:
         return False
-    said, lemma = tree.first(outer, *SUBJECT), tree.tokens[outer].lemma
-    if said is not None and tree.word(said).casefold() != "i":
+    if tree.tokens[outer].relation not in ("root", "conj", "parataxis") or not _is_of_now(
+        tree, outer
+    ):
         return False
-    if lemma == "sure":
-        before = {tree.tokens[each].lemma for each in tree.of(outer, "advmod")}
-        is_told = not before & NOT
-    else:
-        helping = {tree.tokens[each].lemma for each in tree.of(outer, "aux")}
-        is_told = lemma in _HEDGING and helping <= {"would", "'d"} and (
-            bool(helping) or lemma != "say") and said is not None  # fmt: skip
-        is_told &= bool(helping) or tree.has(outer, "Tense=Pres")
-        is_told &= not any(tree.tokens[each].lemma in NOT for each in tree.of(outer, "advmod"))
-    if not is_told or tree.tokens[outer].relation not in ("root", "conj", "parataxis"):
+    around = tree.of(outer, "advmod", "obl", "obl:unmarked", "advcl", "cc")
+    if any(tree.tokens[each].lemma.casefold() not in _SURELY for each in around):
+        return False
+    if any(_is_condition(tree, each) for each in tree.of(head, "advcl")) or any(
+        tree.tokens[each].lemma == "or" for place in tree.phrase(head, ()) for each in
+        tree.of(place, "cc")
+    ):  # fmt: skip
         return False
     own = tree.first(head, *SUBJECT)
     return own is not None and (
         tree.word(own).casefold() == "i"
         or any(tree.word(each).casefold() in ("my", "our") for each in tree.of(own, "nmod:poss"))
     )
+
+
+def _is_of_now(tree: Tree, outer: int) -> bool:
+    """ "I think", "I'd say", "I'm sure", "pretty sure"."""
+    said, lemma = tree.first(outer, *SUBJECT), tree.tokens[outer].lemma
+    if said is not None and tree.word(said).casefold() != "i":
+        return False
+    helping = [tree.word(each).casefold() for each in tree.of(outer, "aux")]
+    if lemma == "sure":
+        being = tree.of(outer, "cop")
+        is_told = not helping and all(tree.word(each).casefold() in _AM for each in being)
+        return is_told and bool(being) == (said is not None)
+    if said is None or lemma not in _HEDGING:
+        return False
+    if helping:
+        return lemma in ("say", "guess", "bet") and helping[0] in ("'d", "’d", "would")
+    return lemma != "say" and tree.has(outer, "Tense=Pres")
 
 
 def _is_to_be_noted(tree: Tree, head: int) -> bool:
@@ -126,7 +146,7 @@ def _is_to_be_noted(tree: Tree, head: int) -> bool:
         (lemma == "forget") != bool(tree.of(outer, "aux"))  # "don't forget that …"
     ):  # fmt: skip
         return False
-    if lemma == "keep" and "mind" not in around:
+    if (lemma == "keep" and "mind" not in around) or (lemma != "forget" and around & NOT):
         return False
     marks = [tree.tokens[each].lemma for each in tree.of(head, "mark")]
     return tree.tokens[outer].head < 0 and marks in ([], ["that"]) and (

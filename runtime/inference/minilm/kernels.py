@@ -73,8 +73,9 @@ from storage.indexes import (
 PACKED_VERSION = 1
 INNER = 4 * WIDTH
 HEAD_WIDTH = WIDTH // HEADS
-THREAD_ROWS_MIN = TILE_ROWS // 2  # fewer are not worth another thread
-BLOCK_ROWS = 8 * TILE_ROWS  # what the inner layer makes of them fits the second cache
+THREAD_ROWS_MIN = 7  # fewer are not worth another thread
+# What the inner layer makes of them fits the second cache, and all weights are gone over for each.
+BLOCK_ROWS = 112 // TILE_ROWS * TILE_ROWS
 ZERO_POINT = 128  # of the stored weights
 HIGHEST_BITS = -0x7F7F7F80  # of four bytes
 BYTES, SHORTS = (ir.VectorType(ir.IntType(8 * n), 4 * VECTOR // n) for n in (1, 2))

@@ -159,6 +159,30 @@ def test_what_an_edited_memory_superseded_holds_unless_it_still_says_so(
     assert findings(ingestion) == []
 
 
+def test_what_an_edited_memory_still_replaces_in_passing_stays_replaced(
+    reading: IngestionHarness,
+) -> None:
+    reading.hear("My car is a Golf.")
+    (event,) = reading.hear("My car is a Polo.", at=JUNE)["events"]
+    assert reading.contents() == ["My car is a Polo."]
+    reading("memories.update", {"content": "My car is a Polo now."}, id=event["memory_id"])
+    read_anew(reading)
+    assert reading.contents() == ["My car is a Polo now."]
+
+
+def test_a_memory_that_is_edited_while_it_is_superseded_gives_back_what_it_replaced(
+    ingestion: IngestionHarness,
+) -> None:
+    ingestion.hear("I live in York.")
+    (bath,) = ingestion.hear("I live in Bath.", at=JUNE)["events"]
+    (wells,) = ingestion.hear("I live in Wells.", at=SEPTEMBER)["events"]
+    ingestion("memories.update", {"content": "I like tea."}, id=bath["memory_id"])
+    read_anew(ingestion)
+    ingestion("memories.delete", id=wells["memory_id"])
+    assert "I live in York." in ingestion.contents()
+    assert findings(ingestion) == []
+
+
 @pytest.mark.parametrize("edited", [False, True])
 def test_what_arrived_late_holds_once_what_is_later_says_so_no_more(
     ingestion: IngestionHarness, edited: bool
