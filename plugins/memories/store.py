@@ -500,8 +500,7 @@ def _link(ctx: WriteContext, row: MemoryRow, sessions: dict[int, int | None]) ->
     """
     session, records = session_hash(ctx, row), ctx.index(MEMORY_FEATURES)
     if row.rests_on is not None:
-        turn = None if row.stands_in is None else find_ordinal(ctx, row.stands_in)
-        if turn is not None:
+        if row.stands_in and (turn := find_ordinal(ctx, row.stands_in)) is not None:
             records.put(row.ordinal, relinked(records.get(row.ordinal), previous=turn))
         return
     if not session:

@@ -118,12 +118,7 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         # "the 26th", "ten sharp"
         yield Claim(WHEN, head, _when(tree, clause), polarity)
     elif not is_person and token.lemma == "due" and (due := _times(tree, head)):
-        until = tree.first(due[0], "case")
-        is_then = until is not None and tree.tokens[until].lemma in ("until", "till")
-        holds = (
-            "holds" if is_then and polarity == "denied" else polarity
-        )  # "isn't due until Friday"
-        yield Claim(WHEN, due[0], thing_of(tree, due[0]), holds)
+        yield _due(tree, due[0], polarity)
     elif token.tag == "ADJ" or (token.tag == "VERB" and not preposition) or _is_state(tree, head):
         yield from state(tree, clause, polarity)
     elif preposition == "to":  # "never been to Japan"
@@ -179,6 +174,14 @@ def _when(tree: Tree, clause: Clause) -> str:
     after = -1 if clause.subject is None else clause.subject
     told = [each for each in tree.phrase(clause.head, ASIDES | _FRAME) if each > after]
     return tree.text_of(told)
+
+
+def _due(tree: Tree, place: int, polarity: Polarity) -> Claim:
+    """ "due on Friday", which "not due until Friday" says, too."""
+    case = tree.first(place, "case")
+    until = case is not None and tree.tokens[case].lemma in ("until", "till")
+    holds = "holds" if until and polarity == "denied" else polarity
+    return Claim(WHEN, place, thing_of(tree, place), holds)
 
 
 def _times(tree: Tree, head: int) -> list[int]:
