@@ -26,8 +26,8 @@ FAST := -m "not ray and not slow" tests/test_house.py tests/test_glossary.py tes
 # would its modules. Beside that the tests are collected once, so that their modules are compiled:
 # else each of the workers would compile all of them.
 LOOPS := import serve_app, runtime.shard.shard, runtime.inference.language.heads, runtime.inference.minilm; \
-	from storage.indexes import has_avx512_vnni, load_kernels; \
-	has_avx512_vnni() and __import__("runtime.inference.minilm.kernels_vnni"); load_kernels()
+	from storage.indexes import byte_products, load_kernels; \
+	byte_products() and __import__("runtime.inference.minilm.kernels"); load_kernels()
 
 # What clients/typescript is made and tested with, once it is called for.
 NODE_MODULES := { test node_modules/.package-lock.json -nt package-lock.json || npm ci --silent; }

@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +25,6 @@ ID = re.compile(r"\b([a-z]{3})_[0-9a-hjkmnp-tv-z]{32}\b")
 NDJSON = {"Content_Type": "application/x-ndjson"}
 # What is between a customer and one server, and does not move.
 LEFT_BEHIND = {"session": 1, "subscription": 1, "usage_month": 1, "usage_day": 1}
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    with in_process(tmp_path_factory.mktemp("here")) as service:
-        yield service
-
-
-@pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    with in_process(tmp_path_factory.mktemp("there")) as service:
-        yield service
 
 
 @pytest.fixture(scope="module")

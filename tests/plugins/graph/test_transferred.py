@@ -9,16 +9,11 @@ from typing import Any
 import pytest
 
 from tests.support.in_process import InProcess, in_process
+from tests.support.transferred import brought, exported
 
 BASE = "/v1/knowledge-graph"
 JOBS = [("Acme", "2019-01-01", "2021-01-01"), ("Globex", "2021-01-01", None)]
 KEPT = ("type", "attributes", "confidence", "valid_from", "valid_to", "recorded_at", "functional")
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    with in_process(tmp_path_factory.mktemp("here")) as service:
-        yield service
 
 
 @pytest.fixture(scope="module")
@@ -31,18 +26,6 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
 def call(service: InProcess, who: str, method: str, path: str, body: Any = None) -> Any:
     answer = service.request(method, path, body, who=who)
     assert answer.status_code < 300, answer.text
-    return answer.json()
-
-
-def exported(service: InProcess, who: str) -> bytes:
-    return service.request("GET", "/v1/account/export", who=who).content
-
-
-def brought(service: InProcess, who: str, content: bytes) -> Any:
-    answer = service.request(
-        "POST", "/v1/account/import", content, who=who, Content_Type="application/x-ndjson"
-    )
-    assert answer.status_code == 200, answer.text
     return answer.json()
 
 

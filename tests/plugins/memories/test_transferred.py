@@ -5,7 +5,6 @@ records none of which is too large.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,21 +12,9 @@ import pytest
 from plugins.accounts import limits as account_limits
 from plugins.memories import exporting, restoring
 from plugins.memories.limits import IMPORT_VERSIONS_MAX
-from tests.support.in_process import InProcess, in_process
+from tests.support.in_process import InProcess
 
 TEXTS = [f"Draft {number} of the letter." for number in range(12)]
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    with in_process(tmp_path_factory.mktemp("here")) as service:
-        yield service
-
-
-@pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    with in_process(tmp_path_factory.mktemp("there")) as service:
-        yield service
 
 
 @pytest.fixture(scope="module")

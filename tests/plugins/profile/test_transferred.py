@@ -2,36 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-import pytest
-
-from tests.support.in_process import InProcess, in_process
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    with in_process(tmp_path_factory.mktemp("here")) as service:
-        yield service
-
-
-@pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    with in_process(tmp_path_factory.mktemp("there")) as service:
-        yield service
-
-
-def exported_by(service: InProcess, who: str) -> bytes:
-    return service.request("GET", "/v1/account/export", who=who).content
-
-
-def brought(service: InProcess, who: str, content: bytes) -> Any:
-    answer = service.request(
-        "POST", "/v1/account/import", content, who=who, Content_Type="application/x-ndjson"
-    )
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+from tests.support.in_process import InProcess
+from tests.support.transferred import brought, exported
 
 
 def test_what_was_set_of_a_profile_comes_along(here: InProcess, there: InProcess) -> None:
@@ -44,9 +16,9 @@ def test_what_was_set_of_a_profile_comes_along(here: InProcess, there: InProcess
     }  # fmt: skip
     before = here.request("PATCH", path, said, who=source).json()
     here.request("PATCH", "/v1/profile", {"bio": "An account's own."}, who=source)
-    exported = exported_by(here, source)
+    content = exported(here, source)
     mine = there.register("yan@elsewhere.example")
-    assert brought(there, mine, exported)["created"]["profile"] == 2
+    assert brought(there, mine, content)["created"]["profile"] == 2
     after = there.request("GET", path, who=mine).json()
     for name in ("user_id", "name", "timezone", "language", "bio", "updated_at"):
         assert after[name] == before[name], name
@@ -58,6 +30,6 @@ def test_what_was_set_of_a_profile_comes_along(here: InProcess, there: InProcess
     assert (own["user_id"], own["bio"]) == (None, "An account's own.")
     # What is set here already stays as it is.
     there.request("PATCH", path, {"bio": "Rows."}, who=mine)
-    again = brought(there, mine, exported)
+    again = brought(there, mine, content)
     assert (again["created"]["profile"], again["known"]["profile"]) == (0, 2)
     assert there.request("GET", path, who=mine).json()["bio"] == "Rows."
