@@ -116,4 +116,5 @@ def test_what_was_typed_outlives_a_change_made_meanwhile(ada: Person, api: httpx
     ada.fill("Content", "Tea is at ten.")
     ada.press("Save")
     ada.see("Saved.", "Version 5", "Tea is at ten.")
-    assert all("412" in said for said in ada.complaints())
+    said = ada.complaints()
+    assert all("412" in each for each in said), said
