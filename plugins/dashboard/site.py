@@ -35,7 +35,6 @@ COOKIE = "mneme_session"
 # of its domain, which could plant a session of its own; it has to be good for every path.
 SECURE_COOKIE = "__Host-" + COOKIE
 CSRF_HEADER = b"x-mneme-csrf"
-_SIGN_IN_HEADERS = (b"user-agent", b"idempotency-key")
 # Their answers hold a token, or would leave a cookie behind that opens nothing.
 UNREACHED = frozenset(("/v1/auth/login", "/v1/auth/register", "/v1/auth/logout"))
 
@@ -195,9 +194,9 @@ class Dashboard:
         except orjson.JSONDecodeError:
             raise BadRequest("The body is not JSON.") from None
         operation = "register" if isinstance(given, dict) and "full_name" in given else "login"
-        kept = [(name, headers[name]) for name in _SIGN_IN_HEADERS if name in headers]
+        agent = [(b"user-agent", headers[b"user-agent"])] if b"user-agent" in headers else []
         answer = await self._client.call(
-            "POST", f"/v1/auth/{operation}", within=scope, json=given, headers=kept
+            "POST", f"/v1/auth/{operation}", within=scope, json=given, headers=agent
         )
         if answer.status >= 400:
             await _pass_on(send, answer)

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.browser.person import Person
-from tests.support.served import PASSWORD, Served
+from tests.support.served import Served
 
 # The service is asked, and its next answer to a new memory does not arrive. What the page asks of
 # the list of memories is kept.
@@ -74,21 +74,6 @@ def test_pressing_again_after_a_lost_answer_stores_once(ada: Person, api: httpx.
     ada.press("Memories")
     ada.see("3 memories")
     assert set(keys(ada, "GET")) == {None}
-
-
-def test_signing_up_again_after_a_lost_answer_signs_in(visitor: Person) -> None:
-    visitor.open("/sign-in?new")
-    losing = _LOSING.replace("/v1/memories", "/dashboard/session")
-    visitor.browser.execute_script(losing)
-    visitor.fill("Name", "Ada Lovelace")
-    visitor.fill("E-mail address", "lost@example.com")
-    visitor.fill("Password", PASSWORD)
-    visitor.press("Sign up")
-    visitor.see("The service cannot be reached.")
-    visitor.press("Sign up")
-    visitor.see("Hello, Ada Lovelace.")
-    first, again = keys(visitor, "POST")
-    assert first == again and first is not None
 
 
 def test_a_form_that_changed_after_a_lost_answer_is_another(ada: Person, api: httpx.Client) -> None:

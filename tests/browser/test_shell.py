@@ -118,16 +118,3 @@ def test_back_and_forward_go_through_the_views(ada: Person) -> None:
     ada.see("Browse what is stored")
     ada.browser.forward()
     ada.see("No API keys yet")
-
-
-def test_back_closes_a_dialog_and_leaves_the_view_where_it_is(ada: Person) -> None:
-    ada.open("/collections")
-    ada.press("Memories")
-    ada.press("New memory")
-    ada.fill("Content", "Half a thought")
-    ada.browser.back()
-    ada.until(lambda: not ada.all("dialog"), lambda: "the dialog is still open")
-    ada.see("Browse what is stored")
-    assert ada.path == "/memories"
-    ada.browser.back()
-    ada.see("Shelves that keep memories")

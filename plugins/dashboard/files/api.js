@@ -41,8 +41,7 @@ export class Session extends EventTarget {
 
   // {email, password}, and full_name to sign up.
   async signIn(credentials) {
-    const send = (headers) => this.#own("POST", credentials, headers);
-    this.#take(await ("full_name" in credentials ? keyed(JSON.stringify(credentials), send) : send()));
+    this.#take(await this.#own("POST", credentials));
     return this.account;
   }
 
@@ -107,8 +106,8 @@ export class Session extends EventTarget {
     this.registration = registration;
   }
 
-  async #own(method, body, further) {
-    const headers = { ...further, ...(this.csrf && { "X-Mneme-CSRF": this.csrf }) };
+  async #own(method, body) {
+    const headers = this.csrf ? { "X-Mneme-CSRF": this.csrf } : {};
     if (body) headers["Content-Type"] = "application/json";
     const answer = await reach("/dashboard/session", { method, headers, body: body && JSON.stringify(body) });
     if (!answer.ok) throw refusal(answer);

@@ -215,9 +215,9 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   go((pathname.slice(BASE.length) || HOME) + search).then(() => scrollTo(0, 0));
 });
-// Going back leads to where one was again while a dialog is open, which is told of it.
+// Going back leads to where one was again while a dialog stays open, which is told of it.
 addEventListener("popstate", ({ state }) => {
-  const open = [...document.querySelectorAll("dialog[open]")].at(-1);
+  const open = [...document.querySelectorAll("dialog[data-stays]")].at(-1);
   const steps = position - (state?.at ?? position);
   if (returning) returning = false;
   else if (!open) {

@@ -184,8 +184,7 @@ export function toast(text, { tone = "", action, ms = action ? 2 * TOAST_MS : TO
 }
 
 // A modal dialog; the browser keeps the focus inside and gives it back. body: node, or close -> node. -> promise of what `close` was given.
-// Going back closes it, and nothing else. stays: it leaves the dialog where it is; a text asks before the dialog is closed otherwise than by
-// what is in it.
+// stays: going back leaves the dialog where it is; a text asks before the dialog is closed otherwise than by what is in it.
 export function dialog(title, body, { wide = false, stays = false } = {}) {
   return new Promise((resolve) => {
     const heading = newId("dialog");
@@ -204,7 +203,7 @@ export function dialog(title, body, { wide = false, stays = false } = {}) {
       "aria-labelledby": heading,
       dataset: stays ? { stays: "" } : {},
       oncancel: (event) => (event.preventDefault(), dismiss()),
-      onback: () => stays !== true && dismiss(),
+      onback: () => typeof stays === "string" && dismiss(),
     });
     made.append(
       h(

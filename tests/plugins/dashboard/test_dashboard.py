@@ -174,17 +174,6 @@ def test_signing_up_signs_in(service: InProcess) -> None:
     assert visitor("GET", "/dashboard/session").json()["account"]["full_name"] == "New Person"
 
 
-def test_signing_up_twice_with_one_key_is_once(service: InProcess) -> None:
-    """As where the first answer was lost; without a key the address is taken."""
-    new = {"email": "twice@example.com", "password": PASSWORD, "full_name": "New Person"}
-    answers = [
-        service.request("POST", "/dashboard/session", new, Idempotency_Key=key)
-        for key in ("a", "a", "b")
-    ]
-    assert [answer.status_code for answer in answers] == [201, 201, 409]
-    assert answers[0].json() == answers[1].json()
-
-
 def test_the_token_is_in_a_closed_cookie_and_nowhere_else(service: InProcess) -> None:
     answer = service.request("POST", "/dashboard/session", ADA)
     cookie = kept(answer)

@@ -39,7 +39,6 @@ export async function render(root, { api, route, signal }) {
           h(
             "div",
             { class: "row end nowrap" },
-            h("a", { class: "button small", href: `/dashboard/playground?collection_id=${one.id}`, "aria-label": `Ask ${one.name}` }, "Ask"),
             button("Edit", () => edit(one), { kind: "small", "aria-label": `Edit ${one.name}` }),
             !one.is_default && button("Delete", () => remove(one), { kind: "danger small", "aria-label": `Delete ${one.name}` }),
           ),

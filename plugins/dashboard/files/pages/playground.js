@@ -4,7 +4,7 @@ import { LONG_SECONDS_MAX } from "../api.js";
 import { decimal, duration, number } from "../format.js";
 import { badge, card, empty, facts, form, h, load, pageHead, replace } from "../kit.js";
 import { result, verdict } from "./memories.js";
-import { collectionChoices, collectionHelp } from "./memory-parts.js";
+import { collectionChoices } from "./memory-parts.js";
 import { estimatedTokens, highlighted } from "./scores.js";
 
 export const title = "Playground";
@@ -20,21 +20,13 @@ const DOUBTS = {
   unsupported: "The quotations do not bear the model's answer out.",
 };
 
-export async function render(root, { api, session, route, signal }) {
-  const opened = route.query.get("collection_id") ?? "";
-  const collections = await collectionChoices(api, signal, opened);
+export async function render(root, { api, session, signal }) {
+  const collections = await collectionChoices(api, signal);
   const columns = h("div", { class: "grid three" });
   const fields = [
     { name: "query", label: "Question", required: true, maxlength: QUESTION_CHARS, placeholder: "Where does Ada keep the spare key?" },
     { name: "user_id", label: "User", placeholder: "any" },
-    {
-      name: "collection_id",
-      label: "Collection",
-      type: "select",
-      value: opened,
-      options: [["", "All collections"], ...collections],
-      help: collectionHelp(collections),
-    },
+    { name: "collection_id", label: "Collection", type: "select", options: [["", "All collections"], ...collections] },
   ];
   const ask = async ({ query, ...narrowed }) => {
     const asked = { query: query.trim(), ...Object.fromEntries(Object.entries(narrowed).filter(([, value]) => value)) };
