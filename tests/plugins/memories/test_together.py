@@ -174,6 +174,7 @@ def test_accounts_and_what_is_not_indexed_yet_stay_apart(harness: ShardHarness) 
         call.prefer = ("respond-async",)
     assert [each.status for each in at_once(harness, later)] == [202, 202]
     assert together(harness) == before
+    harness.settle()  # the jobs that index these two would wait for the writer among what follows
     raw = [harness.form("memories.create_raw", {"content": "x"}, who=ada) for _ in range(3)]
     assert [each.status for each in at_once(harness, raw)] == [201] * 3  # type: ignore
     assert together(harness) == before + 3
