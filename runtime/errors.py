@@ -29,7 +29,7 @@ Reply. Instances pickle, so they cross process borders unchanged.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 OVERLOADED_HEADER = "X-Overloaded"  # of every refusal for want of room, the front door's too
 
@@ -69,6 +69,13 @@ class ApiError(Exception):
         self.details = details
         self.retry_after_seconds = retry_after_seconds
         self.headers = headers or {}
+
+    def without_stack(self) -> Self:
+        """The error itself, to be kept as an answer: without the frames that it was raised through,
+        which hold what holds the error, so that only the garbage collector would let go of both.
+        """
+        self.__traceback__ = self.__context__ = self.__cause__ = None
+        return self
 
     def __reduce__(self):
         return _revive, (type(self), self.__dict__.copy(), self.args)

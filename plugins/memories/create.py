@@ -345,7 +345,7 @@ def _collection_of(ctx: ReadContext, collection_id: str | None) -> CollectionRow
     try:
         return require_collection(ctx, collection_id)
     except CollectionNotFound as unknown:
-        return unknown
+        return unknown.without_stack()
 
 
 def _batch_reply(

@@ -21,9 +21,9 @@ from runtime.settings import Settings
 EXIT_STORAGE_FAULT = 70  # EX_SOFTWARE of sysexits.h
 SWITCH_SECONDS = 0.0002
 ASIDE_THREADS = 32
-# Some thirty requests under way hold as many objects as the interpreter's own 700, so that each few
-# more had all of them looked at: a tenth of a gateway's processor, and nothing was ever found.
-YOUNG_OBJECTS_MAX = 10_000
+# What a request used goes without the collector (tests/runtime/test_garbage.py), which holds the
+# interpreter's lock while it looks: a twentieth of a second at 10,000 objects of imports under way.
+YOUNG_OBJECTS_MAX = 250_000
 
 
 class CannotOpen(Exception):

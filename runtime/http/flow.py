@@ -201,9 +201,11 @@ class _Body:
         if self._settled:
             return
         self._settled = True
+        flow, told = self._flow, self._reply
+        del self._flow, self._reply  # which hold this body, and what the request sent
         remember = whole and self._size <= STREAM_REMEMBERED_BYTES_MAX
-        reply = dataclasses.replace(self._reply, body=b"".join(self._sent) if remember else None)
-        if self._reply.error is not None:
-            await self._flow.break_off(self._reply.outcome, self._reply.error.status)
+        if told.error is not None:
+            await flow.break_off(told.outcome, told.error.status)
         else:
-            await self._flow.end_unheard(reply, remember=remember)
+            body = b"".join(self._sent) if remember else None
+            await flow.end_unheard(dataclasses.replace(told, body=body), remember=remember)

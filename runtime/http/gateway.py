@@ -258,7 +258,7 @@ class Gateway:
                 call = Call(name, 0, now_ms, entropy[16:], request_id, path=path)
                 reply = await self._answer(call, route, scope, headers, receive, label)
         except ApiError as error:
-            reply = Reply(error=error)
+            reply = Reply(error=error.without_stack())
         except ClientLeft:
             status = CLIENT_LEFT_STATUS
         except Exception:
@@ -389,7 +389,7 @@ class Gateway:
         except ApiError as error:
             if route.tenantless:
                 raise
-            call.rejected = error
+            call.rejected = error.without_stack()
             return await self._execute(call)
         if route.tenantless and operation.slot_of is not None:
             call.slot = operation.slot_of(call.body)

@@ -125,6 +125,7 @@ class UploadReader:
             )
             return self._model.model_validate(body)
         finally:
+            form.close()
             self._under_way[owner] -= 1
             if not self._under_way[owner]:
                 del self._under_way[owner]
@@ -201,6 +202,10 @@ class _Form:
             self._parser.write(chunk)
         except MultipartParseError:
             raise BadRequest("The body is not a valid multipart/form-data form.") from None
+
+    def close(self) -> None:
+        """Let go of the parser, whose callbacks hold the form: nothing is fed after this."""
+        del self._parser
 
     def has_file_to_write(self) -> bool:
         return len(self.file) >= UPLOAD_WRITE_BYTES

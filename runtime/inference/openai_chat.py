@@ -22,6 +22,7 @@ import contextlib
 import json
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 import aiohttp
@@ -154,7 +155,7 @@ class OpenAiLanguageModel:
         if self._takes_schemas:
             wanted = {
                 "type": "json_schema",
-                "json_schema": {"name": schema.__name__, "schema": schema.model_json_schema()},
+                "json_schema": {"name": schema.__name__, "schema": _json_schema(schema)},
             }
             try:
                 return await self._requested(
@@ -293,13 +294,19 @@ def _first_choice(answer: Mapping[str, Any]) -> tuple[str, Usage]:
     return text, Usage.of(answer)
 
 
+@cache
+def _json_schema(schema: type[BaseModel]) -> dict[str, Any]:
+    """Made once: it costs milliseconds, and what it leaves costs the garbage collector more."""
+    return schema.model_json_schema()
+
+
 def _with_instruction(messages: Sequence[Message], schema: type[BaseModel]) -> list[Message]:
     """The messages with the schema in words: for endpoints that cannot be held to one, and for
     models that read it anyway.
     """
     said = (
         "Answer with one JSON object, and nothing else, that matches this JSON Schema:\n"
-        + json.dumps(schema.model_json_schema())
+        + json.dumps(_json_schema(schema))
     )
     first = messages[0] if messages else {}
     if first.get("role") == "system" and isinstance(first.get("content"), str):

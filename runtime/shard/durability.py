@@ -201,7 +201,7 @@ class Durability:
         try:
             self._check_lease("its answer may be old")
         except Unavailable as refused:
-            return Reply(refused.status, error=refused)
+            return Reply(refused.status, error=refused.without_stack())
         return reply
 
     async def acknowledge(self, sequence: int) -> None:

@@ -74,7 +74,7 @@ class ReadingShard:
         try:
             answered = await self._prepared.enter_and_run(operation, call, principal, scope)
         except ApiError as refused:
-            return Answered(Reply(refused.status, error=refused), (), ())
+            return Answered(Reply(refused.status, error=refused.without_stack()), (), ())
         answered.reply.encoded()
         return answered
 

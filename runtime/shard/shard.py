@@ -252,9 +252,9 @@ class Shard:
             return await self._acknowledged(await self._flows.step(operation, call))
         except Moved as moved:
             self.moves.looked_for(call.slot)
-            return Reply(moved.status, error=moved)
+            return Reply(moved.status, error=moved.without_stack())
         except ApiError as error:
-            return Reply(error.status, error=error)
+            return Reply(error.status, error=error.without_stack())
         except KeyShredded:
             error = Unauthenticated("This account was erased.")
             return Reply(error.status, error=error)

@@ -351,7 +351,7 @@ class Writer:
             with transaction.child() as child:
                 outcome = waiting.work(child)
         except ApiError as error:
-            waiting.fault = error
+            waiting.fault = error.without_stack()
         except (StoreError, MemoryError):
             raise
         except Exception as error:

@@ -189,7 +189,9 @@ class Transaction(Reader):
         self._sequence = sequence
         self.changes = store.log.changes() if root is None else None if root.changes is None else {}
         self.notes: list[tuple[str, Scope, Any]] = []
-        self._root = root or self
+        # What it is a child of. A root does not hold itself: only the garbage collector would let
+        # go of such a circle, and of all that is noted.
+        self._of = root
         self.dirty = False  # whether anything was stored
         self.stored_bytes = 0  # of rows, children aside
         self.failure: StoreError | None = None  # what dooms the whole write; kept by the root
@@ -239,13 +241,14 @@ class Transaction(Reader):
         Until it ends, this transaction and tables bound to it must not be used. A failure of the
         store itself (no space) dooms the whole write whatever `work` makes of the exception.
         """
-        if self._root.failure is not None:
-            raise self._root.failure
+        root = self._of or self
+        if root.failure is not None:
+            raise root.failure
         try:
             nested = self.store.environment.begin_write(self.inner)
         except lmdb.Error as error:
             raise self.fault(error) from error
-        child = Transaction(self.store, nested, self._sequence, self._root)
+        child = Transaction(self.store, nested, self._sequence, root)
         try:
             yield child
             nested.commit()
@@ -262,6 +265,7 @@ class Transaction(Reader):
     def fault(self, error: lmdb.Error) -> StoreError:
         failure = super().fault(error)
         self.dirty = True  # half a change may have been made
-        if self._root.failure is None:
-            self._root.failure = failure
+        root = self._of or self
+        if root.failure is None:
+            root.failure = failure
         return failure
