@@ -9,7 +9,8 @@ EXPORT_RECORDS_PER_PART = 200
 EXPORT_BYTES_PER_PART = 1024 * 1024
 EXPORT_CURSOR_CHARS_MAX = 2_048  # a key of LMDB has up to 511 bytes, here in hex, in Base64
 IMPORT_RECORDS_MAX = 100_000
-IMPORT_RECORDS_PER_PART = 50  # each is a transaction that others wait for
+IMPORT_RECORDS_PER_PART = 50  # that are signed together, and sent by a client at a time
+IMPORT_RECORDS_TOGETHER = 20  # each so many are a transaction that others wait for
 SIGNATURE_CHARS_MAX = 64
 
 # --- accounts -------------------------------------------------------------------------------------

@@ -309,9 +309,9 @@ async def import_account(call: Call, steps: Any, models: Models | None) -> dict[
     records, verified = await _checked(call.body.records), call.loaded
     part_of = OwnPart if verified else ImportPart
     summary: dict[str, Any] = {"created": {}, "known": {}, "skipped": {}, "verified": verified}
-    for first in range(0, len(records), limits.IMPORT_RECORDS_PER_PART):
+    for first in range(0, len(records), limits.IMPORT_RECORDS_TOGETHER):
         part = part_of(
-            records=list(records[first : first + limits.IMPORT_RECORDS_PER_PART]), first=first
+            records=list(records[first : first + limits.IMPORT_RECORDS_TOGETHER]), first=first
         )
         done = await steps.run("account.import_part", part)
         for outcome in ("created", "known", "skipped"):

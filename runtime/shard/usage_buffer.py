@@ -2,10 +2,10 @@
 
 A look-up or a search holds no write transaction, and giving each one its own would make every
 search wait for the disk. So the requests of all tenants, and what their searches cost, are put down
-together once a second, each search as a usage event of its own. Operations that show usage have it
-written down first (`Operation.fresh_usage`). A process that is killed takes its last second of
-request counts and search charges with it; it never counts anything twice, and a write's own charge
-is not in here.
+once a second, some tenants together, each search as a usage event of its own. Operations that show
+usage have it written down first (`Operation.fresh_usage`). A process that is killed takes its last
+second of request counts and search charges with it; it never counts anything twice, and a write's
+own charge is not in here.
 
 Along with them goes when each session was last seen, and from which address.
 
@@ -33,6 +33,7 @@ from runtime.errors import Unavailable
 from runtime.limits import (
     ACCESSES_UNWRITTEN_MAX,
     ACCESSES_WRITTEN_AFTER_SECONDS,
+    USAGE_TENANTS_TOGETHER_MAX,
     USAGE_TIMED_REQUESTS_MAX,
     USAGE_UNWRITTEN_EVENTS_MAX,
     USAGE_WRITTEN_AFTER_SECONDS,
@@ -42,6 +43,7 @@ from runtime.timestamps import HOUR_MS
 log = logging.getLogger("mneme.usage")
 
 Tenant = tuple[int, int]
+Record = Callable[[WriteContext], None]
 Counts = dict[
     tuple[str, str, int], tuple[int, int]
 ]  # (operation, key id, hour) -> (requests, the last one in Unix milliseconds)
@@ -57,12 +59,11 @@ Charges = list[tuple[bytes, str, str, int]]  # (charge id, operation, key id, cr
 class UsageBuffer:
     """Not thread-safe: the shard's event loop alone uses it.
 
-    write  ({tenant: record(ctx: WriteContext)}) -> awaitable; runs each in one transaction for all
+    write  ({tenant: record(ctx: WriteContext)}) -> awaitable; runs each in one transaction for all.
+           Raises Unavailable
     """
 
-    def __init__(
-        self, write: Callable[[dict[Tenant, Callable[[WriteContext], None]]], Awaitable[object]]
-    ):
+    def __init__(self, write: Callable[[dict[Tenant, Record]], Awaitable[object]]):
         self._write = write
         self._counts: dict[Tenant, Counts] = {}
         self._charges: dict[Tenant, Charges] = {}
@@ -176,7 +177,7 @@ class UsageBuffer:
             if self._alarm is not None:
                 self._alarm.cancel()
                 self._alarm = None
-            counts, charges, charged = self._counts, self._charges, self._charged
+            counts, charges = self._counts, self._charges
             seen, self._seen = self._seen, {}
             took, self._took = self._took, {}
             accesses = self._accesses if accesses_too else {}
@@ -185,21 +186,31 @@ class UsageBuffer:
                 self._counts, self._charges, self._charged = {}, {}, 0
                 if accesses_too:
                     self._accesses, self._accesses_size = {}, 0
-                records = {
-                    who: _record(
-                        counts.get(who, {}),
-                        charges.get(who, []),
-                        accesses.get(who, {}),
-                        seen.get(who, {}),
-                        took.get(who, {}),
+                records = [
+                    (
+                        who,
+                        _record(
+                            counts.get(who, {}),
+                            charges.get(who, []),
+                            accesses.get(who, {}),
+                            seen.get(who, {}),
+                            took.get(who, {}),
+                        ),
                     )
                     for who in tenants
-                }
-                try:
-                    await self._write(records)
-                except Unavailable as refused:
-                    log.error("usage was not written: %s", refused.message)
-                    self._put_back(counts, charges, charged)
+                ]
+                some = [
+                    dict(records[first : first + USAGE_TENANTS_TOGETHER_MAX])
+                    for first in range(0, len(records), USAGE_TENANTS_TOGETHER_MAX)
+                ]
+                refusals = await asyncio.gather(*map(self._written, some))
+                for part, refused in zip(some, refusals, strict=True):
+                    if refused is not None:
+                        log.error("usage was not written: %s", refused.message)
+                        self._put_back(
+                            {who: counts[who] for who in part if who in counts},
+                            {who: charges[who] for who in part if who in charges},
+                        )
             if self._accesses:
                 self._set_alarm()
 
@@ -214,9 +225,15 @@ class UsageBuffer:
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(self.flush(accesses_too=loop.time() >= self._accesses_due))
 
-    def _put_back(
-        self, counts: dict[Tenant, Counts], charges: dict[Tenant, Charges], charged: int
-    ) -> None:
+    async def _written(self, records: dict[Tenant, Record]) -> Unavailable | None:
+        """Write these down; -> why they could not be."""
+        try:
+            await self._write(records)
+        except Unavailable as refused:
+            return refused
+        return None
+
+    def _put_back(self, counts: dict[Tenant, Counts], charges: dict[Tenant, Charges]) -> None:
         for tenant, theirs in counts.items():
             since = self._counts.setdefault(tenant, {})
             for key, (number, last) in theirs.items():
@@ -224,13 +241,11 @@ class UsageBuffer:
                 since[key] = (number + further, max(last, later))
         for tenant, unwritten in charges.items():
             self._charges[tenant] = unwritten + self._charges.get(tenant, [])
-        self._charged += charged
+            self._charged += len(unwritten)
         self._set_alarm()
 
 
-def _record(
-    counts: Counts, charges: Charges, accesses: Accesses, seen: Seen, took: Took
-) -> Callable[[WriteContext], None]:
+def _record(counts: Counts, charges: Charges, accesses: Accesses, seen: Seen, took: Took) -> Record:
     def record(ctx: WriteContext) -> None:
         for session_id, (at, address) in seen.items():
             access_tokens.saw_session(ctx, session_id, at, address)

@@ -5,6 +5,7 @@ lost.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,6 +68,25 @@ def test_one_write_for_all_tenants() -> None:
         await buffer.flush()
         (records,) = written
         assert set(records) == {(7, 1), (7, 2)}
+
+    buffered(check)
+
+
+def test_of_many_tenants_some_are_written_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others' writes wait for one of these; what of them is refused comes again, and no more."""
+    monkeypatch.setattr(usage_buffer, "USAGE_TENANTS_TOGETHER_MAX", 3)
+
+    async def check(buffer: UsageBuffer, written: list) -> None:
+        tenants = [dataclasses.replace(KEY, tenant_number=number) for number in range(8)]
+        for tenant in tenants:
+            buffer.request(tenant, "memories.get", 1)
+            buffer.charge(tenant, "search.search", call(1), 2)
+        written.append(None)  # the first of them is refused
+        await buffer.flush()
+        assert [{number for _, number in records} for records in written] == [{3, 4, 5}, {6, 7}]
+        assert buffer.unwritten == 3
+        await buffer.flush()
+        assert {number for _, number in written[-1]} == {0, 1, 2} and buffer.unwritten == 0
 
     buffered(check)
 
