@@ -114,7 +114,7 @@ def quantile(found: list[float], share: float) -> float:
 
 async def honest(url: str, tokens: list[str], memories: list[str], seconds: float) -> Seen:
     """All honest clients for so long."""
-    seen, until = Seen(), time.monotonic() + seconds
+    seen = Seen()
 
     async def ask(client: httpx.AsyncClient, number: int, memory: str, due: float) -> None:
         operation, method, path, body = (
@@ -142,26 +142,38 @@ async def honest(url: str, tokens: list[str], memories: list[str], seconds: floa
         else:
             seen.otherwise[str(answer.status_code)] += 1
 
-    async def client(place: int) -> None:
-        transport = httpx.AsyncHTTPTransport(local_address=f"127.0.1.{place + 1}")
-        headers = {"Authorization": f"Bearer {tokens[place]}"}
-        loop = asyncio.get_running_loop()
-        due = loop.time() + HONEST_PAUSE_SECONDS * place / len(tokens)
+    async def ask_on(own: httpx.AsyncClient, place: int, due: float) -> None:
         under_way = set()
-        async with httpx.AsyncClient(
-            transport=transport, base_url=url, headers=headers, timeout=None
-        ) as own:
-            for number in itertools.count(place):
-                if time.monotonic() > until:
-                    break
-                await asyncio.sleep(max(0.0, due - loop.time()))
-                asked = asyncio.create_task(ask(own, number, memories[place], due))
-                under_way.add(asked)
-                asked.add_done_callback(under_way.discard)
-                due += HONEST_PAUSE_SECONDS
-            await asyncio.gather(*under_way)
+        for number in itertools.count(place):
+            if time.monotonic() > until:
+                break
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            asked = asyncio.create_task(ask(own, number, memories[place], due))
+            under_way.add(asked)
+            asked.add_done_callback(under_way.discard)
+            due += HONEST_PAUSE_SECONDS
+        await asyncio.gather(*under_way)
 
-    await asyncio.gather(*(client(place) for place in range(len(tokens))))
+    async with contextlib.AsyncExitStack() as clients:
+        opened = [
+            await clients.enter_async_context(
+                httpx.AsyncClient(
+                    transport=httpx.AsyncHTTPTransport(local_address=f"127.0.1.{place + 1}"),
+                    base_url=url,
+                    headers={"Authorization": f"Bearer {token}"},
+                    timeout=None,
+                )
+            )
+            for place, token in enumerate(tokens)
+        ]
+        # To open them takes half a second, for which the first requests of all would be late.
+        loop, until = asyncio.get_running_loop(), time.monotonic() + seconds
+        await asyncio.gather(
+            *(
+                ask_on(own, place, loop.time() + HONEST_PAUSE_SECONDS * place / len(opened))
+                for place, own in enumerate(opened)
+            )
+        )
     return seen
 
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -28,7 +26,6 @@ from runtime.machine import usable_cores
 from runtime.turns import Crowd, InTurns, account_in_turn
 
 Made = TypeVar("Made")
-_LAST = 5  # niceness: a quarter of a processor that another wants, too
 
 
 class _Turn:
@@ -183,15 +180,6 @@ class LongWork:
                 self._waiting.charge(account, took)
                 self._changed.notify()
             del taken  # what it made is its caller's alone
-
-
-def go_last() -> None:
-    """Let this thread, or where the system knows none by itself nobody, have a processor only when
-    others leave one. For what takes long without the interpreter's lock: whoever holds that, and
-    gets no processor, makes all others wait.
-    """
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LAST)
 
 
 def _settle(future: Future[Any], work: Callable[[], Any]) -> None:

@@ -75,6 +75,7 @@ PLUGINS_MAY_IMPORT = (
         "installation.blob_store",
         "limits",
         "long_work",
+        "processor_turns",
         "outbound",
         "placement",
         "settings",

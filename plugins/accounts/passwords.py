@@ -14,7 +14,8 @@ import argon2
 from plugins.accounts import limits
 from runtime.api.context import ReadContext
 from runtime.errors import PermissionDenied, Unauthenticated, Unavailable, ValidationFailed
-from runtime.long_work import cores, go_last
+from runtime.long_work import cores
+from runtime.processor_turns import go_last
 
 
 class WrongPassword(Unauthenticated):

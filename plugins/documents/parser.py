@@ -33,13 +33,13 @@ import msgspec
 
 from plugins.documents.limits import PARSER_OUTPUT_BYTES_MAX, PARSERS_AT_ONCE_MAX
 from plugins.documents.parsing.extraction import Extraction, ParseFailed, ParserReply
+from runtime.processor_turns import LAST
 from storage.blobs import Blob, BlobDamaged, BlobMissing, BlobStore
 
 _decode_answer = msgspec.msgpack.Decoder(ParserReply).decode
 
 FOLDER = Path(__file__).resolve().parent  # in which the child finds its package
 _READ_BYTES = 1024 * 1024
-_NICENESS = 5
 _CHILDREN = ThreadPoolExecutor(PARSERS_AT_ONCE_MAX, "parser")
 _running = 0
 
@@ -164,7 +164,7 @@ def parse_file(
     )
     with child:
         # Whoever waits for an answer goes first, but not for ever: a file has so many seconds.
-        os.setpriority(os.PRIO_PROCESS, child.pid, _NICENESS)
+        os.setpriority(os.PRIO_PROCESS, child.pid, LAST)
         if leash is not None:
             leash.hold(child)
         try:

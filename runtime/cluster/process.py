@@ -16,6 +16,7 @@ from runtime.api.operation import Call, Reply
 from runtime.importing import without_collector
 from runtime.limits import LOG_FILE_BYTES_MAX
 from runtime.log_lines import configure_logging
+from runtime.processor_turns import come_soon
 from runtime.settings import Settings
 
 EXIT_STORAGE_FAULT = 70  # EX_SOFTWARE of sysexits.h
@@ -65,6 +66,7 @@ async def open_shard(settings: Settings, number: int, opener: str) -> ShardLike:
     asyncio.get_running_loop().set_default_executor(
         ThreadPoolExecutor(ASIDE_THREADS, "mneme-aside")
     )
+    come_soon()
     # The model's thread needs the interpreter's lock for microseconds between two runs; it should
     # not wait out a turn of a search.
     sys.setswitchinterval(SWITCH_SECONDS)

@@ -31,6 +31,7 @@ from runtime.cluster.process import (
 from runtime.cluster.release import check_release, release_of
 from runtime.limits import READER_BEAT_SECONDS
 from runtime.log_lines import REQUEST_ID
+from runtime.processor_turns import LAST
 from runtime.settings import Settings
 from runtime.shard import ReadingShard
 from storage.store import Scope
@@ -38,7 +39,6 @@ from storage.store import Scope
 log = logging.getLogger("mneme.readers")
 
 _PR_SET_PDEATHSIG = 1
-_NICENESS = 10
 
 # Kinds of messages to a reader, each with what follows it: number, call, principal and scope;
 # sequence and notes of a commit; place in the keyring; scopes.
@@ -134,7 +134,7 @@ def main() -> None:
     if sys.platform == "linux":  # elsewhere it ends when it finds the other end gone
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # Where cores are short, what is answered in microseconds, and the only writer, go first.
-    os.nice(_NICENESS)
+    os.nice(LAST)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the shard ends this
     sys.setswitchinterval(SWITCH_SECONDS)
     connected = socket.socket(fileno=int(sys.argv[1]))

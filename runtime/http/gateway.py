@@ -60,6 +60,7 @@ from runtime.limits import (
 )
 from runtime.log_lines import REQUEST_ID
 from runtime.loop_stalls import Label, LoopStalls
+from runtime.processor_turns import come_soon
 from runtime.settings import Settings
 from runtime.shard import authorise_operator
 from runtime.telemetry import Telemetry
@@ -196,6 +197,7 @@ class Gateway:
             await refuse_websocket(self._responses, scope, send)
             return
         if scope["type"] != "http":
+            come_soon()  # on the thread of the event loop, which may not be that of __init__
             await live(receive, send)
             if self._requests is not None:
                 self._requests.close()

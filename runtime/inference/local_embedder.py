@@ -33,6 +33,7 @@ from runtime.inference.embedding import (
 )
 from runtime.inference.language.parse import ToRead
 from runtime.long_work import cores
+from runtime.processor_turns import come_soon
 from runtime.turns import InTurns, account_in_turn
 
 
@@ -281,6 +282,7 @@ class ModelWorker:
 
     def _work(self) -> None:
         """The worker thread, until close."""
+        come_soon()
         while True:
             with self._arrived:
                 while not (self._closed or self._small or self._large or self._runs):

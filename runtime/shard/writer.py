@@ -43,6 +43,7 @@ from runtime.limits import (
     WRITE_QUEUE_MAX,
 )
 from runtime.log_lines import REQUEST_ID
+from runtime.processor_turns import come_soon
 from runtime.turns import Crowd, InTurns
 from storage.store import Committed, Store, StoreAtBound, StoreError, StoreFull, Transaction
 
@@ -208,6 +209,7 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
+        come_soon()
         closing = False
         while not closing or self._turns or self._last is not None:
             closing = self._take_in() or closing
