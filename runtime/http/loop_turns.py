@@ -20,7 +20,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable
 
-from runtime.limits import CROWDED_SECONDS, LOOP_REST_SECONDS, LOOP_SLICE_SECONDS
+from runtime.limits import (
+    CROWDED_SECONDS,
+    LOOP_REST_SECONDS,
+    LOOP_SLICE_SECONDS,
+    LOOP_SLICE_SECONDS_MAX,
+)
 from runtime.loop_stalls import Label
 from runtime.turns import Crowd, InTurns
 
@@ -90,8 +95,10 @@ class LoopTurns:
             self._given, self._is_open = 0.0, True
             asyncio.get_running_loop().call_later(LOOP_REST_SECONDS, self._end)
             return
-        given = 0.0
-        while given < LOOP_SLICE_SECONDS and (following := self._waiting.take()) is not None:
+        # A round that others made long lets more go on: one a round would wait for all of those.
+        round_seconds = time.monotonic() - self._slice_began
+        given, most = 0.0, min(max(LOOP_SLICE_SECONDS, round_seconds / 2), LOOP_SLICE_SECONDS_MAX)
+        while given < most and (following := self._waiting.take()) is not None:
             account, turn = following
             if not turn.done():  # or its client has left
                 turn.set_result(None)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from typing import Any
+
+import pytest
 
 from runtime.http.loop_turns import LoopTurns
 from runtime.limits import LOOP_REST_SECONDS
@@ -61,6 +64,35 @@ def test_two_that_flood_have_half_each() -> None:
         until = len(loop.order) - loop.order[::-1].index("ada")
         since = loop.order.index("ada")
         assert 8 <= loop.order[since:until].count("eve") <= 12
+
+    asyncio.run(work())
+
+
+def test_where_others_make_the_rounds_long_more_go_on_in_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Were it one a round, the last of thirty would wait for thirty pieces of what others do."""
+    monkeypatch.setattr(sys.modules[__name__], "STEP_SECONDS", 0.0002)
+
+    async def work() -> None:
+        loop, rounds, ended = Loop(), 0, False
+
+        async def busy_otherwise() -> None:
+            nonlocal rounds
+            while not ended:
+                rounds += 1
+                began = time.perf_counter()
+                while time.perf_counter() - began < 0.003:
+                    pass
+                await asyncio.sleep(0)
+
+        for _ in range(100):  # so that it knows what a request takes
+            await loop.request("ada")
+        other = asyncio.create_task(busy_otherwise())
+        await asyncio.gather(*(loop.request(f"one of many {number}") for number in range(30)))
+        ended = True
+        await other
+        assert rounds < 10
 
     asyncio.run(work())
 
