@@ -199,7 +199,6 @@ LENGTHY_WRITES_SHARE_MAX = 0.33  # of the time, while several accounts ask: then
 LENGTHY_WRITES_REST_SECONDS_MAX = 0.25  # so long at most
 LOOP_SLICE_SECONDS = 0.0001  # of a gateway's loop for requests that have come, between two looks
 LOOP_SLICE_SECONDS_MAX = 0.001  # where what else the loop did took longer
-LITTLE_SECONDS = 0.005  # of a loop in the last second: who had less waits for no turn
 LOOP_REST_SECONDS = 0.001  # of the loop, after as much work, while threads have requests
 LOOP_STALL_SECONDS = 0.1  # a step that holds an event loop as long is counted
 ITEMS_PER_LOOP_STEP = 16  # of many that are gone through on an event loop

@@ -11,21 +11,17 @@ Where shards work in the same process, their threads need the interpreter's lock
 never rests leaves them little of it. So while they have calls, the loop rests after a while for as
 long again.
 
-As long as one account asks alone, or the loop keeps up, nobody waits for a turn. Nor does an
-account that had next to nothing of late: fifty that ask for much at once would keep it waiting for
-each of them.
+As long as one account asks alone, or the loop keeps up, nobody waits for a turn.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Awaitable, Callable, Hashable
 
 from runtime.limits import (
     CROWDED_SECONDS,
-    LITTLE_SECONDS,
     LOOP_REST_SECONDS,
     LOOP_SLICE_SECONDS,
     LOOP_SLICE_SECONDS_MAX,
@@ -34,7 +30,6 @@ from runtime.loop_stalls import Label
 from runtime.turns import Crowd, InTurns
 
 _SMOOTHING = 0.05  # of the mean, by each request
-_REMEMBERED_MAX = 4_096
 
 
 class RequestLabel(Label):
@@ -45,23 +40,6 @@ class RequestLabel(Label):
     def __init__(self, operation: str):
         super().__init__(operation)
         self.account: int | str | None = None  # a slot, or the address of who shows no credential
-
-
-class _Recent:
-    """What accounts had of late, seconds of the last: what is older counts for less and less."""
-
-    def __init__(self) -> None:
-        self._had: dict[Hashable, tuple[float, float]] = {}  # so much, when it was counted
-
-    def of(self, account: Hashable, now: float) -> float:
-        had, then = self._had.get(account, (0.0, now))
-        return had * math.exp(then - now)
-
-    def add(self, account: Hashable, seconds: float, now: float) -> None:
-        self._had[account] = self.of(account, now) + seconds, now
-        if len(self._had) > _REMEMBERED_MAX:
-            recent = sorted(self._had, key=lambda who: self._had[who][1])[_REMEMBERED_MAX // 2 :]
-            self._had = {who: self._had[who] for who in recent}
 
 
 class LoopTurns:
@@ -76,17 +54,15 @@ class LoopTurns:
         self._counted_until = self._slice_began = float("-inf")  # seconds of the clock
         self._is_open = False  # a slice, whose end is noted for the loop's next round
         self._mean = LOOP_SLICE_SECONDS  # of what a request takes
-        self._recent = _Recent()
         self._given = 0.0  # since the loop rested, seconds
 
     def turn(self, account: Hashable) -> Awaitable[None] | None:
         """What to wait for before the request goes on; None: nothing."""
         self._crowd.asked(account)
-        now, waiting = time.monotonic(), self._waiting
-        had = self._recent.of(account, now)
-        self._recent.add(account, self._mean, now)
-        if had < LITTLE_SECONDS or (not waiting and not self._crowd.is_here()):
+        waiting = self._waiting
+        if not waiting and not self._crowd.is_here():
             return None
+        now = time.monotonic()
         if not self._is_open:
             self._begin(now)
         if waiting.is_due(account) if waiting else now - self._slice_began < LOOP_SLICE_SECONDS:
@@ -102,9 +78,7 @@ class LoopTurns:
 
     def ended(self, account: Hashable, seconds: float) -> None:
         """Note what the request took of the loop's time: meanwhile it was counted as the mean."""
-        now = time.monotonic()
-        self._recent.add(account, seconds - self._mean, now)
-        if now < self._counted_until:
+        if time.monotonic() < self._counted_until:
             self._waiting.charge(account, seconds - self._mean)
         self._mean += _SMOOTHING * (seconds - self._mean)
 

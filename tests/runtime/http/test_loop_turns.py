@@ -68,34 +68,6 @@ def test_two_that_flood_have_half_each() -> None:
     asyncio.run(work())
 
 
-def test_who_had_next_to_nothing_waits_for_none_of_many() -> None:
-    """Each of thirty has its turn before one that asks as much; not before one that hardly asks."""
-
-    async def work() -> None:
-        loop = Loop()
-        many = [f"one of many {number}" for number in range(30)]
-        for account in many:  # each has had more than a little
-            await asyncio.gather(*(await loop.flood(account, 6)))
-        flood = [task for account in many for task in await loop.flood(account, 2)]
-        before = len(loop.order)
-        await loop.request("ada")
-        assert loop.order.index("ada") - before < 5
-        await asyncio.gather(*flood)
-
-    asyncio.run(work())
-
-
-def test_what_comes_at_once_is_not_all_next_to_nothing() -> None:
-    async def work() -> None:
-        loop = Loop()
-        for _ in range(50):  # so that it knows what a request takes
-            await loop.request("ada")
-        await asyncio.gather(*(await loop.flood("eve", 30)), *(await loop.flood("bob", 30)))
-        assert set(loop.order[50:58]) == {"eve", "bob"}
-
-    asyncio.run(work())
-
-
 def test_where_others_make_the_rounds_long_more_go_on_in_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
