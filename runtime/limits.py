@@ -144,6 +144,7 @@ SHARD_RECOVERY_SECONDS_MAX = 10
 SHARD_PROBE_SECONDS_MAX = 5
 SHARD_STATUS_SECONDS_MAX = 2
 GROUP_COMMIT_CALLS_MAX = 256
+GROUP_COMMIT_SECONDS_MAX = 0.01  # of calls of several accounts
 CALLS_TOGETHER_MAX = 32  # of one account, handled at once
 CALLS_TOGETHER_IN_A_CROWD_MAX = 4  # so that others' turns come as soon as they would
 DEAD_READERS_LOOKED_FOR_SECONDS = 10

@@ -40,6 +40,7 @@ from runtime.limits import (
     CALLS_TOGETHER_IN_A_CROWD_MAX,
     CALLS_TOGETHER_MAX,
     GROUP_COMMIT_CALLS_MAX,
+    GROUP_COMMIT_SECONDS_MAX,
     WRITE_QUEUE_MAX,
 )
 from runtime.log_lines import REQUEST_ID
@@ -290,9 +291,16 @@ class Writer:
             return not own or own < max(self._commit_seconds, total - own)
 
         take, together = partial(self._turns.take_run, fits=_are_joint), CALLS_TOGETHER_MAX
+        seconds_max = float("inf")
         if self._crowd.is_here():
             take, together = partial(take, may=may), CALLS_TOGETHER_IN_A_CROWD_MAX
-        while len(group) < room and (some := take(min(together, room - len(group)))):
+            # Whoever came first would wait for all of them.
+            seconds_max = max(GROUP_COMMIT_SECONDS_MAX, 2 * self._commit_seconds)
+        while (
+            len(group) < room
+            and total < seconds_max
+            and (some := take(min(together, room - len(group))))
+        ):
             group += some
             begun, account = time.perf_counter(), some[0].account
             self._run_some(transaction, some)
