@@ -54,11 +54,11 @@ from runtime.installation import (
     shard_directory,
     shard_place,
 )
-from runtime.placement import PLACEMENT_DIRECTORY, Placement, version_name
+from runtime.placement import PLACEMENT_DIRECTORY, Placement, as_version, version_name
 from runtime.settings import Settings
 from storage.blobs import BLOBS
 from storage.replication import LeftOut, ObjectStore, Restored, RestoreFailed, restore
-from storage.store import KEYS_FILE, Key, Scope
+from storage.store import KEYS_FILE, Key, Scope, scopes
 
 SHARDS_RESTORED_AT_ONCE = 8
 
@@ -115,11 +115,7 @@ def restore_installation(
                 for number, found in zip(due, pool.map(make, due), strict=True):
                     report(number, found)
             made = len(placement.shards)
-        if placement.owners != before.owners and not take_over:
-            raise RestoreFailed(
-                "slots changed their shard while their shards were read: restore again, or as of a "
-                "time that is over."
-            )
+        placements.check(before, placement, data_dir, take_over)
         if placement.version:
             _write_placement(placement, data_dir)
         if placement.version and take_over:  # several nodes go by what is there
@@ -217,11 +213,40 @@ class _Placements:
             placement, version=self._load(names[-1]).version + 1, at=time.time_ns() // 1_000_000
         )
 
+    def check(
+        self, before: Placement, placement: Placement, data_dir: Path, take_over: bool
+    ) -> None:
+        """Raise RestoreFailed unless the placement is the one that the restored stores were written
+        under. before: as it was before they were read.
+        """
+        misplaced = placement.misplaced(
+            {
+                number: scopes(shard_directory(data_dir, number))
+                for number in range(len(placement.shards))
+            }
+        )
+        has_moved = placement.owners != before.owners or (
+            misplaced and placement.version != before.version
+        )
+        if has_moved and not take_over:
+            raise RestoreFailed(
+                "slots changed their shard while their shards were read: restore again, or as of a "
+                "time that is over."
+            )
+        if misplaced:
+            raise RestoreFailed(
+                f"the rows of slot {misplaced[0]} and {len(misplaced) - 1} others lie in another "
+                f"shard than {self._objects.url}/{PLACEMENT_DIRECTORY} says: its newest versions "
+                "are missing or altered. Put them back from a copy."
+            )
+
     def _load(self, name: str) -> Placement:
         if name not in self._loaded:
             place = f"{PLACEMENT_DIRECTORY}/{name}"
             try:
-                self._loaded[name] = Placement.decode(self._objects.get(place) or b"")
+                self._loaded[name] = as_version(
+                    name, Placement.decode(self._objects.get(place) or b"")
+                )
             except (msgspec.MsgspecError, ValueError) as damaged:
                 raise _damaged(
                     f"{self._objects.url}/{self._layout.cluster_id}/{place}", damaged

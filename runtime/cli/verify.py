@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from runtime.api.checks import Account, Finding
@@ -35,17 +35,20 @@ def verify_stores(parsed: argparse.Namespace, settings: Settings) -> int:
     layout = Layout.load(settings.data_dir)
     environment = environment_of(settings)
     wrong: list[tuple[int, Account]] = []
-    placement = PlacementTable.of(settings).load()
+    table = PlacementTable.of(settings)
+    placement = table.load()
+    stores: dict[int, list[Scope]] = {}
     numbers = (
         range(len(placement.shards))
         if settings.cluster.name is None
         else held_shards(settings.data_dir)
     )
     for number in numbers:
-        wrong += _examine(settings, layout, placement, number, environment)
+        found, stores[number] = _examine(settings, layout, placement, number, environment)
+        wrong += found
+    remain = _tell_misplaced(table, placement, stores)
     if not wrong or not parsed.repair:
-        return FOUND if wrong else OK
-    remain = 0
+        return FOUND if wrong or remain else OK
     with _mender(parsed, settings, layout, environment) as mend:
         for shard, account in wrong:
             repaired, left = mend(shard, account)
@@ -57,9 +60,9 @@ def verify_stores(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _examine(
     settings: Settings, layout: Layout, placement: Placement, number: int, environment: Environment
-) -> list[tuple[int, Account]]:
-    """Verify one shard's store, printing; -> the accounts where something is wrong. What a move
-    still erases is no account.
+) -> tuple[list[tuple[int, Account]], list[Scope]]:
+    """Verify one shard's store, printing; -> the accounts where something is wrong, and whose rows
+    it has. What a move still erases is no account.
     """
     wrong, findings_count = [], 0
     passing = {slot for move in placement.moves for slot in move.slots}
@@ -76,6 +79,7 @@ def _examine(
     )
     try:
         with store.snapshot() as snapshot:
+            scopes = list(snapshot.scopes())
             accounts = verification.accounts(snapshot)
         accounts = [
             account
@@ -87,10 +91,6 @@ def _examine(
                 store.snapshot() as snapshot
             ):  # a short one for each: pages that a snapshot sees cannot be used again
                 findings = verification.examine(snapshot, environment, account, now_ms)
-            if placement.owners[account.slot] != number and not account.number:
-                findings.append(
-                    Finding("", f"slot {account.slot} does not belong to shard {number}")
-                )
             if findings:
                 wrong.append((number, account))
                 findings_count += len(findings)
@@ -105,7 +105,23 @@ def _examine(
         f"{figures['sequence']}, {findings_count} findings",
         flush=True,
     )
-    return wrong
+    return wrong, scopes
+
+
+def _tell_misplaced(
+    table: PlacementTable, placement: Placement, stores: Mapping[int, list[Scope]]
+) -> int:
+    """Print which slots lie in other shards than the placement says; -> how many."""
+    misplaced = placement.misplaced(stores)
+    if misplaced and table.load().version != placement.version:
+        print("Slots moved while their shards were read: verify again when they have arrived.")
+    elif misplaced:
+        print(
+            f"placement: version {placement.version} gives slot {misplaced[0]} and "
+            f"{len(misplaced) - 1} others to a shard that does not have their rows: its newest "
+            "versions are missing or altered. Put them back from the object store or a backup."
+        )
+    return len(misplaced)
 
 
 @contextmanager

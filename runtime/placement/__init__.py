@@ -27,6 +27,7 @@ from runtime.placement.table import (
     PLACEMENT_DIRECTORY,
     PlacementTable,
     SharedPlacementTable,
+    as_version,
     version_name,
 )
 
@@ -46,6 +47,7 @@ __all__ = [
     "SharedPlacementTable",
     "SlotGate",
     "SlotMap",
+    "as_version",
     "balanced",
     "evened",
     "version_name",

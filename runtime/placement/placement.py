@@ -24,13 +24,14 @@ version.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import msgspec
 
 from runtime.limits import MOVE_ATTEMPTS_MAX, SLOTS
+from storage.store import Scope
 
 PLANNED, COPYING, ERASING, UNDOING = "planned", "copying", "erasing", "undoing"
 
@@ -158,6 +159,31 @@ class Placement:
         return shard in self.owners or any(
             shard in (move.source, move.target) for move in self.moves
         )
+
+    def misplaced(self, held: Mapping[int, Collection[Scope]]) -> list[int]:
+        """Slots whose rows do not lie as they do under this placement, so that it is not the one
+        that the stores were written under.
+
+        held  shard -> what its store has rows of
+
+        Rows lie with a slot's owner, and while it moves with the other shard, too, but accounts
+        never with that one alone: of an account that the owner erased a row of the slot stays.
+        """
+        slots = {shard: {scope.slot for scope in found} for shard, found in held.items()}
+        passing = {
+            (slot, shard)
+            for move in self.moves
+            for slot in move.slots
+            for shard in (move.source, move.target)
+        }
+        wrong = set()
+        for shard, found in held.items():
+            for scope in found:
+                slot, owner = scope.slot, self.owners[scope.slot]
+                is_alone = scope.tenant and slot not in slots.get(owner, {slot})
+                if owner != shard and (is_alone or (slot, shard) not in passing):
+                    wrong.add(slot)
+        return sorted(wrong)
 
     def move(self, move_id: str) -> Move | None:
         return next((move for move in self.moves if move.id == move_id), None)

@@ -107,7 +107,7 @@ class PlacementTable:
     def _read(self, path: Path) -> Placement:
         try:
             with path.open("rb") as file:
-                return Placement.decode(file.read(PLACEMENT_BYTES_MAX))
+                return as_version(path.name, Placement.decode(file.read(PLACEMENT_BYTES_MAX)))
         except (msgspec.MsgspecError, ValueError) as unreadable:
             raise LayoutError(f"{path} is damaged: {unreadable}.") from None
 
@@ -176,7 +176,7 @@ class SharedPlacementTable(PlacementTable):
 
     def _decoded(self, version: int, content: bytes) -> Placement:
         try:
-            return Placement.decode(content)
+            return as_version(version_name(version), Placement.decode(content))
         except (msgspec.MsgspecError, ValueError) as unreadable:
             raise LayoutError(
                 f"{_object_name(version)} in {self._objects.url} is damaged: {unreadable}."
@@ -189,6 +189,13 @@ class SharedPlacementTable(PlacementTable):
 
 def version_name(version: int) -> str:
     return f"{version:012d}{_SUFFIX}"
+
+
+def as_version(name: str, placement: Placement) -> Placement:
+    """The placement that was read under this name. Raises ValueError when it is another version."""
+    if version_name(placement.version) != name:
+        raise ValueError(f"it says that it is version {placement.version}")
+    return placement
 
 
 def _object_name(version: int) -> str:

@@ -54,7 +54,7 @@ from storage.store.directory import (
     make_directory,
     publish,
 )
-from storage.store.environment import DATABASES_MAX, SEQUENCE, Figures, fault, figures
+from storage.store.environment import DATABASES_MAX, SEQUENCE, Figures, fault, figures, scopes
 from storage.store.keycode import decode as decode_key
 from storage.store.keycode import decode_count, prefix_end, short
 from storage.store.keycode import encode as encode_key
@@ -148,6 +148,7 @@ __all__ = [
     "placed",
     "prefix_end",
     "publish",
+    "scopes",
     "seal_file",
     "shape_of",
     "short",

@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 import lmdb
 import msgspec
 
+from storage.store.bound_table import SCOPE_BYTES
+from storage.store.cursor import beginnings
 from storage.store.directory import (
     DATA_FILE,
     DeviceFailed,
@@ -33,8 +35,9 @@ from storage.store.directory import (
     publish,
     write_fault,
 )
+from storage.store.keycode import ALL_KEYS_END
 from storage.store.reader_gate import ReaderGate
-from storage.store.schema import Identity, T, check_identity
+from storage.store.schema import Identity, Scope, T, check_identity
 
 _decode_identity = msgspec.json.Decoder(Identity).decode
 
@@ -350,21 +353,45 @@ def figures(directory: Path) -> Figures:
     """Read them from a data file that nobody writes, such as a copy. StoreDamaged when it is none
     of ours.
     """
+
+    def read(environment: lmdb.Environment) -> Figures:
+        main, meta = (
+            environment.open_db(b"main", create=False),
+            environment.open_db(b"meta", create=False),
+        )
+        with environment.begin(db=meta) as transaction:
+            identity = _decode_identity(transaction.get(IDENTITY, b""))
+            return Figures(
+                identity,
+                int.from_bytes(transaction.get(SEQUENCE, b""), "big"),
+                transaction.stat(main)["entries"],
+            )
+
+    return _read_alone(directory, read)
+
+
+def scopes(directory: Path) -> list[Scope]:
+    """Every scope that has rows in a data file that nobody writes, whatever its tables, in order; a
+    slot's own rows count as tenant 0. StoreDamaged when it is none of ours.
+    """
+
+    def read(environment: lmdb.Environment) -> list[Scope]:
+        main = environment.open_db(b"main", create=False)
+        with environment.begin(db=main) as transaction, transaction.cursor() as cursor:
+            return [
+                Scope(int.from_bytes(prefix[:2], "big"), int.from_bytes(prefix[2:], "big"))
+                for prefix in beginnings(cursor, SCOPE_BYTES, b"\x00", ALL_KEYS_END)
+            ]
+
+    return _read_alone(directory, read)
+
+
+def _read_alone(directory: Path, read: Callable[[lmdb.Environment], T]) -> T:
     try:
         with lmdb.open(
             str(directory), max_dbs=DATABASES_MAX, readonly=True, lock=False
         ) as environment:
-            main, meta = (
-                environment.open_db(b"main", create=False),
-                environment.open_db(b"meta", create=False),
-            )
-            with environment.begin(db=meta) as transaction:
-                identity = _decode_identity(transaction.get(IDENTITY, b""))
-                return Figures(
-                    identity,
-                    int.from_bytes(transaction.get(SEQUENCE, b""), "big"),
-                    transaction.stat(main)["entries"],
-                )
+            return read(environment)
     except (lmdb.Error, msgspec.MsgspecError) as error:
         raise StoreDamaged(
             f"{directory / DATA_FILE} cannot be read as a store: {error}."

@@ -5,11 +5,12 @@ has each tenant once, and whole.
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import shutil
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,20 @@ from runtime.cli.recovery import restore_installation
 from runtime.cluster import supervisor as cluster_supervisor
 from runtime.cluster.supervisor import Supervisor
 from runtime.errors import Unavailable
+from runtime.limits import SLOTS
 from runtime.placement import COPYING, ERASING, PlacementError
 from runtime.shard import durability
 from runtime.shard.slot_moves import MoveRefused
 from runtime.tenancy import slot_of_email
-from storage.replication import ObjectStore, ObjectStoreFailed, shipper, snapshots
+from storage.replication import (
+    ObjectStore,
+    ObjectStoreFailed,
+    RestoreFailed,
+    shipper,
+    snapshots,
+)
 from tests.support.clocks import next_millisecond
+from tests.support.commands import admin
 from tests.support.leases import waited_out
 from tests.support.sharded import Apart, Sharded, Steps, emails, has_once, sharded, shipping
 from tests.support.worlds import settings
@@ -286,6 +295,74 @@ def test_a_point_in_time_has_the_placement_of_that_time(tmp_path: Path) -> None:
                 assert await later.texts(token) == ["another future"] and has_once(later, slot)
 
     asyncio.run(work())
+
+
+def test_a_placement_that_the_shards_were_not_written_under_is_refused(tmp_path: Path) -> None:
+    """Its newest versions are missing or altered, in the object store or in the data directory."""
+
+    def places_of(directory: Path) -> list[Path]:
+        return sorted(directory.rglob("placement/*.json"))
+
+    def up_to(version: int) -> Callable[[Path], None]:
+        return lambda directory: [path.unlink() for path in places_of(directory)[version:]] and None
+
+    def altered(directory: Path) -> None:
+        newest = places_of(directory)[-1]
+        content = json.loads(newest.read_bytes())
+        newest.write_text(json.dumps({**content, "owners": [[0, 0], [SLOTS // 2, 1]]}))
+
+    def exchanged(directory: Path) -> None:
+        first, *_, newest = places_of(directory)
+        shutil.copyfile(first, newest)
+
+    async def moved_once() -> None:
+        async with shipping(tmp_path, "replicated") as service:
+            (email,) = emails(0, 2, 1)
+            slot, token = slot_of_email(email), await service.register(email)
+            await service.remember(token, "the ferry leaves at dawn")
+            supervisor = Supervisor(
+                service.table,
+                lambda number, step, *given: service.opened[number].order(step, *given),
+            )
+            await supervisor.move([slot], 1)
+            for _ in range(2):
+                await supervisor.advance(service.table.load().moves[0])
+            await service.shipped()
+            given.append(service.settings)
+
+    given: list[Any] = []
+    asyncio.run(moved_once())
+    (served,) = given
+    whole = tmp_path / "whole"
+    shutil.copytree(tmp_path / "objects", whole)
+    assert len(places_of(whole)) >= 3  # planned, copying, erasing
+    for number, (damage, sentence) in enumerate(
+        [
+            (up_to(2), "missing or altered"),
+            (up_to(1), "missing or altered"),
+            (altered, "missing or altered"),
+            (exchanged, "it says that it is version"),
+        ]
+    ):
+        objects, directory = tmp_path / f"objects-{number}", tmp_path / f"restored-{number}"
+        shutil.copytree(whole, objects)
+        damage(objects)
+        shutil.copytree(served.data_dir / "secrets", directory / "secrets")
+        with pytest.raises(RestoreFailed, match=sentence):
+            restore_installation(
+                settings(data_dir=str(directory), object_store__url=f"file://{objects}"),
+                cluster_id=None,
+                at=None,
+                take_over=False,
+                report=lambda *_: None,
+            )
+        assert {path.name for path in directory.iterdir()} <= {"secrets", "serve.lock"}
+        copy = tmp_path / f"data-{number}"
+        shutil.copytree(served.data_dir, copy)
+        assert admin("verify", copy)[0] == 0
+        damage(copy)
+        status, told, said = admin("verify", copy)
+        assert status == 1 and ("missing or altered" in told or sentence in said), (told, said)
 
 
 def now_ms() -> int:
