@@ -27,7 +27,7 @@ _ORIGIN = re.compile(
 
 
 _ENDPOINT = re.compile(r"https?://([^\s/@]+@)?([A-Za-z0-9._-]+|\[[0-9a-f:]+\])(:\d{1,5})?(/\S*)?")
-_PLACE = re.compile(r"[a-z0-9]+://\S.*")
+_PLACE = re.compile(r"(file:///|(s3|gs|az)://)[^\s?#][^?#]*")  # others keep nothing, or no promise
 
 
 def _exact(origin: str) -> str:
