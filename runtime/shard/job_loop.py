@@ -36,6 +36,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Principal
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.errors import ApiError, PermissionDenied, RateLimited, Unavailable
+from runtime.ids import id_time
 from runtime.limits import (
     JOB_PREPARE_SECONDS_MAX,
     JOB_PUT_BACK_MS,
@@ -80,9 +81,14 @@ class JobLoop:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def add(self, due: list[Due]) -> None:
-        """Take up jobs that a commit made or put back."""
-        soon = self._parts.now_ms() + JOBS_WAITING_SECONDS * 1000
+        """Take up jobs that a commit made or put back. What was asked for at once is due now, also
+        where the clock that dated it was ahead of ours, or ours was set back since.
+        """
+        now = self._parts.now_ms()
+        soon = now + JOBS_WAITING_SECONDS * 1000
         for item in due:
+            if item.run_at > now and item.run_at == id_time(item.job_id):
+                item = item._replace(run_at=now)
             item = item._replace(trace=self._trace(item) if item.run_at <= soon else "")
             if item.slot in self._held:
                 self._held[item.slot].append(item)

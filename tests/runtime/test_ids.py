@@ -20,6 +20,7 @@ SECRET = b"k" * 32
 def test_an_id_gives_back_its_tag(unix_ms: int, tag: bytes, random: bytes) -> None:
     text = ids.make_id("mem", unix_ms, tag, random)
     assert len(text) == 36 and ids.id_tag("mem", text) == tag
+    assert ids.id_time(text) == unix_ms
     assert ids.id_tag("col", text) is None
 
 
@@ -43,6 +44,7 @@ def test_malformed_ids_have_no_tag() -> None:
         good + "\n",
     ):
         assert ids.id_tag("mem", bad) is None
+        assert ids.id_time(bad) is None
 
 
 def test_a_key_carries_its_slot_and_refuses_any_change() -> None:

@@ -224,6 +224,38 @@ def test_a_job_that_could_not_be_recorded_is_tried_again(
         assert (done["status"], done["result"]) == ("completed", {"number": 0})
 
 
+def test_what_is_asked_for_at_once_is_done_whatever_clock_dated_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a gateway whose clock is ahead, or before the clock was set back; what is to be done later
+    waits.
+    """
+    monkeypatch.setattr(job_loop, "JOBS_STOP_SECONDS", 0.01)
+    hangs = [True]
+
+    async def prepare(steps, loaded, payload, models):
+        if hangs[0]:
+            await asyncio.Event().wait()
+
+    with shard_harness(
+        tmp_path, work(lambda ctx, payload: {"done": True}, prepare=prepare)
+    ) as harness:
+        harness.now_ms += 86_400_000
+        me, begun = start(harness)
+        harness.until(lambda: harness.status()["jobs_waiting"] == 1)
+        harness.reopen()
+        hangs[0] = False
+        harness.reopen()
+        asked, later = (
+            harness(name, {}, who=me).body["job_id"] for name in ("work.start", "work.later")
+        )
+        harness.settle()
+        states = [
+            harness("work.look", who=me, id=each).body["status"] for each in (begun, asked, later)
+        ]
+        assert states == ["completed", "completed", "queued"]
+
+
 def test_a_job_that_gives_up_is_failed_at_once_and_keeps_what_it_wrote(tmp_path: Path) -> None:
     def handler(ctx, payload):
         ctx.next_ordinal("effects")
