@@ -282,7 +282,9 @@ def test_a_full_disk_refuses_writes_and_loses_nothing(tmp_path: Path) -> None:
             "disk" in refused.json()["error"]["message"]
             and int(refused.headers["Retry-After"]) >= 1
         )
-        assert service.http.get("/v1/health").status_code == 200
+        health = service.http.get("/v1/health")
+        assert (health.status_code, health.json()["status"]) == (200, "degraded"), health.text
+        assert health.json()["checks"]["disk"].startswith("has taken nothing of shard 0 for ")
         listed = service.http.get("/v1/memories?limit=1", headers=headers).json()
         assert listed["total_count"] == len(books.memories), (
             "reads go on, and what was refused is not there"
@@ -290,6 +292,7 @@ def test_a_full_disk_refuses_writes_and_loses_nothing(tmp_path: Path) -> None:
         space.free(service)
         asyncio.run(books.audit())
         write_until(books, 10, lambda: None)
+        assert service.http.get("/v1/health").json()["checks"] == {"shards": "ok"}
         service.kill()
         with served(space.path / "data") as again:
             books.url = again.url

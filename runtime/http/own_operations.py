@@ -43,7 +43,7 @@ class ShardCount(View):
 class Health(View):
     status: str = Field(
         description="`ok`, `degraded` (was ready, a shard is missing now; with 200: the object "
-        "store takes nothing) or `starting`."
+        "store or a disk takes nothing) or `starting`."
     )
     version: str
     build: str
@@ -131,8 +131,10 @@ class OwnOperations:
         }
         if failing := _without_object_store(statuses):
             checks["object_store"] = failing
+        if full := _without_room(statuses):
+            checks["disk"] = full
         if ready:
-            state = "degraded" if failing else "ok"
+            state = "degraded" if failing or full else "ok"
         else:
             state = "degraded" if self._was_ready else "starting"
         health = Health(
@@ -199,10 +201,19 @@ def _without_object_store(statuses: list[dict[str, Any]]) -> str:
     """Of which open shards the object store takes no log, and for how long; "" where it takes all.
     With `replicated` they refuse writes.
     """
+    return _taking_nothing(statuses, "log", "failing_seconds")
+
+
+def _without_room(statuses: list[dict[str, Any]]) -> str:
+    """Of which open shards the disk takes no write, and for how long; "" where it takes all."""
+    return _taking_nothing(statuses, "write", "disk_full_seconds")
+
+
+def _taking_nothing(statuses: list[dict[str, Any]], part: str, figure: str) -> str:
     failing = {
         str(status["shard"]): seconds
         for status in statuses
-        if status["open"] and (seconds := status.get("log", {}).get("failing_seconds", 0.0)) > 0
+        if status["open"] and (seconds := status.get(part, {}).get(figure, 0.0)) > 0
     }
     if not failing:
         return ""

@@ -132,6 +132,7 @@ class Writer:
         self._commit_seconds = _COMMIT_SECONDS
         self._waiting = 0
         self._failed: str | None = None
+        self._full_since: float | None = None  # no group found room since, monotonic
         self._fed = store.sequence
         self._stats = {
             "commits_total": 0,
@@ -151,10 +152,12 @@ class Writer:
 
     def stats(self) -> dict[str, float]:
         """Commits, the calls in them, how many of those were handled together, and the seconds they
-        took; groups that a full disk refused; credits that were charged or held, and of those given
-        back. For metrics.
+        took; groups that a full disk refused, and since how many seconds it has taken none; credits
+        that were charged or held, and of those given back. For metrics.
         """
-        return dict(self._stats)
+        since = self._full_since
+        full = 0.0 if since is None else round(time.monotonic() - since, 3)
+        return {**self._stats, "disk_full_seconds": full}
 
     async def submit(
         self,
@@ -253,6 +256,7 @@ class Writer:
         except StoreFull as full:
             log.error("write refused: %s", full)
             self._stats["disk_full_total"] += 1
+            self._full_since = self._full_since or time.monotonic()
             group = group or self._all()
             for waiting in group:
                 waiting.outcome = None
@@ -266,6 +270,7 @@ class Writer:
                 waiting.outcome = None
                 waiting.fault = StorageFailed(self._failed)
         else:
+            self._full_since = None
             self._count(group, time.perf_counter() - started)
             due = [
                 item
