@@ -54,7 +54,7 @@ def configure_logging(settings: Settings, *streams: TextIO) -> None:
     root = logging.getLogger()
     root.handlers.clear()
     for stream in streams or (sys.stderr,):
-        handler = logging.StreamHandler(stream)
+        handler = _Lines(stream)
         handler.setFormatter(_JsonLines() if settings.log.format == "json" else _TextLines())
         root.addHandler(handler)
     root.setLevel(settings.log.level.upper())
@@ -65,6 +65,16 @@ def configure_logging(settings: Settings, *streams: TextIO) -> None:
     # One line per request from these would drown what the service itself has to say.
     for name in ("uvicorn.access", "httpx", "httpcore", "httpx2", "httpcore2", "openai"):
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class _Lines(logging.StreamHandler[TextIO]):
+    """A line that its stream does not take, as of a full disk, is lost without a word in another
+    format on standard error.
+    """
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
 
 
 class _JsonLines(logging.Formatter):

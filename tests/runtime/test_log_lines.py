@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import logging
+import os
 
 import pytest
 
@@ -101,3 +103,15 @@ def test_the_level_is_a_threshold(logged):
     logging.getLogger("mneme.test").warning("not this")
     logging.getLogger("mneme.test").error("this")
     assert "not this" not in stream.getvalue() and "this" in stream.getvalue()
+
+
+def test_a_line_that_its_stream_does_not_take_is_lost_in_silence(
+    logged: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As those for a disk that is full, which a traceback each would fill no less."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with contextlib.suppress(BrokenPipeError), os.fdopen(writer, "w") as stream:
+        configure_logging(Settings.load({"log": {"format": "json"}}), stream)
+        logging.getLogger("mneme.test").error("nobody reads this")
+    assert capsys.readouterr().err == ""
