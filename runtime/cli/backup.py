@@ -35,7 +35,16 @@ from runtime.installation import LAYOUT_FILE, LOCK_FILE, Layout, LayoutError, he
 from runtime.limits import MANIFEST_BYTES_MAX
 from runtime.placement import PlacementTable
 from runtime.timestamps import iso
-from storage.store import DATA_FILE, MAP_BYTES, StoreError, check_data_file, copy_data, figures
+from storage.store import (
+    DATA_FILE,
+    MAP_BYTES,
+    NO_SPACE,
+    StoreError,
+    StoreFull,
+    check_data_file,
+    copy_data,
+    figures,
+)
 from storage.store import LOCK_FILE as STORE_LOCK_FILE
 
 MANIFEST_FILE = "manifest.json"
@@ -121,7 +130,7 @@ def back_up(
             f"{target} lies inside {data_dir}; a backup belongs elsewhere, best on another disk."
         )
     _claim(target)
-    try:
+    with _all_or_nothing(target):
         copy = _Copy(data_dir, target)
         placement = PlacementTable(data_dir).load()
         if placement.moves:
@@ -151,9 +160,25 @@ def back_up(
         _write(target / MANIFEST_FILE, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
         _close(target)
         return manifest
-    except BaseException:
-        for path in target.iterdir():
+
+
+@contextlib.contextmanager
+def _all_or_nothing(directory: Path) -> Iterator[None]:
+    """Leave the directory, which was missing or empty, without any of what was to be copied into it
+    where that fails. Raises BackupError where its disk is full.
+    """
+    try:
+        yield
+    except BaseException as failed:
+        for path in directory.iterdir():
+            if path.name == LOCK_FILE:
+                continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if isinstance(failed, StoreFull) or getattr(failed, "errno", 0) in NO_SPACE:
+            raise BackupError(
+                f"the disk of {directory} is full; nothing was left there. Free some space, or "
+                "name a directory on another disk."
+            ) from failed
         raise
 
 
@@ -298,27 +323,33 @@ def restore(source: Path, data_dir: Path) -> BackupManifest:
     manifest = load_manifest(source)
     for file in manifest.files:
         _check_file(source / file.path, file)
-    if data_dir.exists() and any(data_dir.iterdir()):
+    _check_empty(data_dir)
+    with held(data_dir):
+        _check_empty(data_dir)  # somebody else may have been there first
+        with _all_or_nothing(data_dir):
+            _fill(source, data_dir, manifest)
+    return manifest
+
+
+def _check_empty(data_dir: Path) -> None:
+    if data_dir.exists() and {path.name for path in data_dir.iterdir()} - {LOCK_FILE}:
         raise BackupError(
             f"{data_dir} is not empty; a backup is restored into a new or an empty directory, "
             "never over data."
         )
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(held(data_dir))
-        for file in sorted(manifest.files, key=lambda file: file.path == LAYOUT_FILE):
-            if file.path == LAYOUT_FILE:
-                _check_stores(data_dir, manifest)
-            with (source / file.path).open("rb") as content:
-                copied = _stream(
-                    content, data_dir / file.path, os.fstat(content.fileno()).st_mode & 0o700
-                )
-            if copied != (file.size, file.sha256):
-                raise BackupError(
-                    f"{source / file.path} changed while it was read; {data_dir} is incomplete, "
-                    "remove it."
-                )
-        _close(data_dir)
-    return manifest
+
+
+def _fill(source: Path, data_dir: Path, manifest: BackupManifest) -> None:
+    for file in sorted(manifest.files, key=lambda file: file.path == LAYOUT_FILE):
+        if file.path == LAYOUT_FILE:
+            _check_stores(data_dir, manifest)
+        with (source / file.path).open("rb") as content:
+            copied = _stream(
+                content, data_dir / file.path, os.fstat(content.fileno()).st_mode & 0o700
+            )
+        if copied != (file.size, file.sha256):
+            raise BackupError(f"{source / file.path} changed while it was read; restore it again.")
+    _close(data_dir)
 
 
 def load_manifest(source: Path) -> BackupManifest:

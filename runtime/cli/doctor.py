@@ -19,7 +19,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
@@ -31,6 +30,12 @@ from cryptography import x509
 
 from runtime.api.plugin import Plugin
 from runtime.cli.client import CallFailed, Client, local_base_url
+from runtime.cli.doctor_disk import (
+    FREE_BYTES_ADVISED,
+    FREE_BYTES_MIN,
+    data_directory,
+    shown_size,
+)
 from runtime.cli.doctor_secrets import service_secrets
 from runtime.cli.finding import Finding
 from runtime.installation import (
@@ -50,8 +55,6 @@ from storage.store import LOCK_FILE as STORE_LOCK_FILE
 from storage.store import Store, StoreError
 
 PYTHON_MIN = (3, 11)
-FREE_BYTES_MIN = 256 * 1024**2
-FREE_BYTES_ADVISED = 2 * 1024**3
 MEMORY_BYTES_ADVISED = {"ray": 3 * 1024**3, "local": 1024**3}
 OPEN_FILES_ADVISED = {"ray": 8_192, "local": 1_024}
 PROBE_SECONDS_MAX = 10
@@ -197,32 +200,6 @@ def processor(settings: Settings) -> Finding:
             "in a half or a quarter of the time",
         )
     return Finding("ok", told)
-
-
-def data_directory(settings: Settings) -> Finding:
-    """Check that it, or the nearest directory above it, can be written and has room."""
-    existing = settings.data_dir
-    while not existing.exists():
-        existing = existing.parent
-    try:
-        with tempfile.TemporaryFile(dir=existing) as probe:
-            probe.write(b"\0")
-            probe.flush()
-    except OSError as error:
-        return Finding(
-            "wrong",
-            f"data directory {settings.data_dir} cannot be written: {error.strerror}",
-            "choose another with --data-dir",
-        )
-    free = shutil.disk_usage(existing).free
-    what = f"data directory {settings.data_dir}: {shown_size(free)} free"
-    if free < FREE_BYTES_ADVISED:
-        return Finding(
-            "wrong" if free < FREE_BYTES_MIN else "advice",
-            what,
-            "free some space or choose another with --data-dir",
-        )
-    return Finding("ok", what)
 
 
 def holder(settings: Settings) -> Finding:
@@ -566,10 +543,6 @@ def _holder_of(path: Path) -> str | None:
         return os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
     finally:
         os.close(descriptor)
-
-
-def shown_size(count: int) -> str:
-    return f"{count / 1024**3:.1f} GiB" if count >= 1024**3 else f"{count / 1024**2:.0f} MiB"
 
 
 CHECKS: tuple[Callable[[Settings], Finding], ...] = (

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from runtime.cli import doctor
 from runtime.cli.client import CallFailed, Client, local_base_url
+from runtime.cli.doctor_disk import shown_size
 from runtime.cli.finding import Finding
 from runtime.installation import Layout, LayoutError, Secrets, SecretsError, shard_directory
 from runtime.placement import PlacementTable
@@ -71,7 +72,7 @@ def _store(
     settings: Settings, layout: Layout, secrets: Secrets, number: int, tables: Sequence[Table]
 ) -> Finding:
     directory = shard_directory(settings.data_dir, number)
-    size = doctor.shown_size((directory / DATA_FILE).stat().st_size) if (
+    size = shown_size((directory / DATA_FILE).stat().st_size) if (
         (directory / DATA_FILE).exists()
     ) else "no data"  # fmt: skip
     what = f"shard {number}, {size}"
@@ -108,7 +109,7 @@ def _room(data_dir: Path) -> Finding:
     """Whether a backup, or a store written anew, fits beside the data."""
     used = sum(path.stat().st_blocks * 512 for path in data_dir.glob(f"shards/*/{DATA_FILE}"))
     free = shutil.disk_usage(data_dir).free
-    what = f"room: {doctor.shown_size(free)} free beside {doctor.shown_size(used)} of data"
+    what = f"room: {shown_size(free)} free beside {shown_size(used)} of data"
     if free < used:
         return Finding("advice", what, "back up to another disk, and free some space")
     return Finding("ok", what)

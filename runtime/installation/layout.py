@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from runtime.limits import LAYOUT_BYTES_MAX, SLOTS
-from storage.store import Identity, make_directory
+from storage.store import NEWER, Identity, make_directory
 
 # 2: rows are sealed and texts in bitmap keys are digests. 3: so are the rows of vectors. 4: changes
 # are told by tokens, which a release that draws none must not make wrong. A store of
@@ -71,12 +71,14 @@ class Layout:
             raise LayoutError(
                 f"{data_dir} holds no data of this service: {LAYOUT_FILE} does not exist there."
             ) from None
-        except (OSError, ValueError, TypeError) as unreadable:
+        except OSError as refused:
+            raise LayoutError(f"{path} cannot be read: {refused.strerror}.") from None
+        except (ValueError, TypeError) as unreadable:
             raise LayoutError(f"{path} is damaged: {unreadable}.") from None
         if layout.format_version > FORMAT_VERSION:
             raise LayoutError(
                 f"{path} was written by a newer version of this service (format "
-                f"{layout.format_version})."
+                f"{layout.format_version}). {NEWER}"
             )
         return layout
 
@@ -162,7 +164,9 @@ def held(data_dir: Path) -> Iterator[None]:
             raise DirectoryInUse(
                 f"{data_dir} is in use by process {file.read(32).strip() or 'unknown'}."
             ) from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
+        try:
+            file.truncate(0)
+            os.write(file.fileno(), f"{os.getpid()}\n".encode())
+        except OSError as refused:  # as of a full disk
+            raise LayoutError(f"{data_dir} cannot be used: {refused.strerror}.") from None
         yield

@@ -38,6 +38,7 @@ from storage.store.directory import (
     DATA_FILE,
     LOCK_FILE,
     MAP_BYTES,
+    NO_SPACE,
     DeviceFailed,
     StoreAtBound,
     StoreDamaged,
@@ -69,6 +70,7 @@ from storage.store.keyring import (
 from storage.store.meter import Meter
 from storage.store.resident import ResidentCache
 from storage.store.schema import (
+    NEWER,
     Changes,
     Committed,
     Identity,
@@ -92,6 +94,8 @@ __all__ = [
     "KEYS_FILE",
     "LOCK_FILE",
     "MAP_BYTES",
+    "NEWER",
+    "NO_SPACE",
     "SEQUENCE",
     "BoundTable",
     "Changes",

@@ -34,7 +34,7 @@ READERS_SECONDS_MAX = 60
 MAP_BYTES = 1 << 40
 UNWRITTEN_PAGES_MAX = 1 << 20
 
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PROBE_BYTES = 1 << 20
 _META_MAGIC = 0xBEEFC0DE
 _META_VERSION = 1
@@ -96,7 +96,7 @@ def write_fault(path: Path, error: Exception, number: int | None) -> StoreError:
     LMDB tells a write that was cut short, as the last one of a device that fills up is, as EIO. So
     it is tried whether there is room.
     """
-    if number in _NO_SPACE or (number == errno.EIO and not _has_room(path)):
+    if number in NO_SPACE or (number == errno.EIO and not _has_room(path)):
         return StoreFull(
             f"{path} cannot be written ({error}); the last write was not stored. Free space on its "
             "device."
@@ -114,7 +114,7 @@ def _has_room(path: Path) -> bool:
             written = os.pwrite(scratch.fileno(), bytes(_PROBE_BYTES), path.stat().st_size)
             os.fsync(scratch.fileno())
     except OSError as refused:
-        return refused.errno not in _NO_SPACE
+        return refused.errno not in NO_SPACE
     return written == _PROBE_BYTES
 
 
@@ -257,7 +257,8 @@ def copy_data(
         shutil.rmtree(building, ignore_errors=True)
         _forget_dead_readers(source, map_bytes)
         reason = str(error.stderr or error).strip().rsplit("\n", 1)[-1]
-        raise StoreError(f"{source} could not be copied to {target}: {reason}") from error
+        kind = StoreFull if reason.endswith(tuple(map(os.strerror, NO_SPACE))) else StoreError
+        raise kind(f"{source} could not be copied to {target}: {reason}") from error
     building.chmod(0o700)
     publish(building, target)
 

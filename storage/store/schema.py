@@ -16,6 +16,8 @@ import msgspec
 
 from storage.store.directory import StoreError, StoreMismatch, StoreTooNew
 
+NEWER = "Install the release that wrote it, or restore a backup from before into a new directory."
+
 Row = TypeVar("Row")
 T = TypeVar("T")
 Changes = dict[bytes, bytes | None]  # physical key -> stored bytes, None where it was deleted
@@ -163,7 +165,7 @@ def check_identity(directory: Path, stored: Identity, expected: Identity) -> Non
     if stored.format_version > expected.format_version:
         raise StoreTooNew(
             f"{directory} has format {stored.format_version}; this release knows "
-            f"{expected.format_version}."
+            f"{expected.format_version}. {NEWER}"
         )
     for name in ("cluster_id", "shard", "shards", "slots"):
         found, wanted = getattr(stored, name), getattr(expected, name)
@@ -200,7 +202,7 @@ def assign_codes(
         if entry.version > table.version:
             raise StoreTooNew(
                 f"{directory}: table {table.name!r} has version {entry.version}; this release "
-                f"knows {table.version}."
+                f"knows {table.version}. {NEWER}"
             )
         wanted = StoredTable(
             entry.code, table.version, bool(table.sealed) if has_keys else entry.sealed

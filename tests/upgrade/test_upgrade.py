@@ -202,9 +202,9 @@ def test_a_newer_store_is_refused_with_a_sentence(tmp_path: Path) -> None:
     Store.open(tmp_path / "shards/0000", (), identity=newer, create=False).close()
     with pytest.raises(StoreTooNew):
         UpgradeHarness(tmp_path)
-    assert f"has format {FORMAT_VERSION + 1}; this release knows {FORMAT_VERSION}" in refusal(
-        tmp_path
-    )
+    said = refusal(tmp_path)
+    assert f"has format {FORMAT_VERSION + 1}; this release knows {FORMAT_VERSION}" in said
+    assert "Install the release that wrote it, or restore a backup" in said
 
 
 def test_a_newer_layout_is_refused_with_a_sentence(tmp_path: Path) -> None:
@@ -215,4 +215,6 @@ def test_a_newer_layout_is_refused_with_a_sentence(tmp_path: Path) -> None:
     )
     with pytest.raises(LayoutError, match="newer version"):
         Layout.load(tmp_path)
-    assert f"newer version of this service (format {FORMAT_VERSION + 1})" in refusal(tmp_path)
+    said = refusal(tmp_path)
+    assert f"newer version of this service (format {FORMAT_VERSION + 1})" in said
+    assert "Install the release that wrote it, or restore a backup" in said

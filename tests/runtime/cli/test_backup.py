@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import shutil
 import subprocess
 import threading
@@ -119,6 +120,45 @@ def test_neither_command_writes_over_anything(kept, tmp_path: Path) -> None:
     assert admin("restore", data_dir, copy)[0] == 1
     with pytest.raises(backup.BackupError, match="lies inside"):
         backup.back_up(data_dir, data_dir / "backups" / "one", 0)
+
+
+def test_a_full_disk_is_told_of_and_nothing_is_left_there(kept, tmp_path: Path) -> None:
+    """The limit on the size of files stands for the disk: what is larger fails like on a full one,
+    however far the copy has come.
+    """
+    data_dir, copy, _ = kept
+
+    def on_a_small_disk(size: int, command: str, *arguments: object) -> str:
+        done = subprocess.run(
+            [MNEME, *command.split(), *map(str, arguments), "--config", ROOT / "configs/test.yaml"],
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS_MAX,
+            cwd=ROOT,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+            check=False,
+        )
+        assert done.returncode == 1 and "Traceback" not in done.stderr, done
+        return done.stdout + done.stderr
+
+    for size in (64, 4_096):
+        for command, source, target in (
+            ("admin backup", data_dir, tmp_path / "copy"),
+            ("admin restore", copy, tmp_path / "data"),
+        ):
+            given = (
+                (target, "--data-dir", source)
+                if "backup" in command
+                else (source, "--data-dir", target)
+            )
+            said = on_a_small_disk(size, command, *given)
+            assert f"the disk of {target} is full" in said and "Free some space" in said, said
+            assert {path.name for path in target.iterdir()} <= {"serve.lock"}
+    assert admin("restore", tmp_path / "data", copy)[0] == 0  # once there is room
+    said = on_a_small_disk(0, "doctor", "--data-dir", data_dir)
+    assert "free some space" in said.split(f"{data_dir} cannot be written")[1].splitlines()[1]
+    said = on_a_small_disk(0, "serve", "--engine", "local", "--port", 0, "--data-dir", data_dir)
+    assert f"{data_dir} cannot be used: " in said
 
 
 def test_a_damaged_backup_is_refused_before_anything_is_written(kept, tmp_path: Path) -> None:
