@@ -35,6 +35,7 @@ from runtime.cli.doctor_disk import (
     FREE_BYTES_MIN,
     data_directory,
     shown_size,
+    way_out,
 )
 from runtime.cli.doctor_secrets import service_secrets
 from runtime.cli.finding import Finding
@@ -72,10 +73,21 @@ FETCH_REMEDY = (
 def examine(settings: Settings, plugins: Iterable[Plugin] = ()) -> Iterator[Finding]:
     """Every check in turn, each finding as soon as it is known; then what the plugins lack."""
     for check in CHECKS:
-        yield check(settings)
+        yield guarded(check, settings)
     for plugin in plugins:
         if plugin.lacks is not None:
             yield from _lacking(settings, plugin.name, list(plugin.lacks(settings)))
+
+
+def guarded(check: Callable[[Settings], Finding], settings: Settings) -> Finding:
+    """What a check finds; where it may not look, that it may not, and the others go on."""
+    try:
+        return check(settings)
+    except OSError as refused:
+        name = check.__name__.replace("_", " ")
+        return Finding(
+            "wrong", f"{name}: {refused.filename or 'it'}: {refused.strerror}", way_out(refused)
+        )
 
 
 def _lacking(settings: Settings, plugin: str, lacks: list[str]) -> Iterator[Finding]:

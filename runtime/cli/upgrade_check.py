@@ -37,7 +37,7 @@ def examine(settings: Settings, tables: Iterable[Table]) -> Iterator[Finding]:
     """Every check in turn, each finding as soon as it is known."""
     yield Finding("ok", f"installed: mneme {service_version()} ({service_build()})")
     yield _running(settings)
-    yield doctor.store_format(settings)
+    yield doctor.guarded(doctor.store_format, settings)
     try:
         layout = Layout.load(settings.data_dir)
         secrets = Secrets.of(settings)

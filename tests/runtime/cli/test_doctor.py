@@ -117,6 +117,16 @@ def test_a_data_directory_below_a_file_is_wrong(tmp_path):
     assert finding.verdict == "wrong" and "cannot be written" in finding.what
 
 
+def test_a_check_that_may_not_look_says_so_and_the_others_go_on(tmp_path):
+    """As where the directory is another user's; a name that is too long is refused to everybody."""
+    found = list(doctor.examine(settings(tmp_path / ("x" * 300))))
+    refused = [finding for finding in found if "File name too long" in finding.what]
+    assert any("cannot be written" in finding.what for finding in refused)
+    assert any(finding.what.startswith("store format: ") for finding in refused)
+    assert all(finding.verdict == "wrong" and finding.remedy for finding in refused)
+    assert found[-1].what.startswith("open files")
+
+
 def test_the_holder_of_the_data_directory_is_named(tmp_path):
     asked = settings(tmp_path)
     assert doctor.holder(asked).what == "data directory is in use by nobody"
