@@ -30,7 +30,6 @@ looked at may not move slots meanwhile.
 from __future__ import annotations
 
 import bisect
-import json
 import os
 import shutil
 import time
@@ -58,7 +57,15 @@ from runtime.placement import PLACEMENT_DIRECTORY, Placement, as_version, versio
 from runtime.settings import Settings
 from storage.blobs import BLOBS
 from storage.replication import LeftOut, ObjectStore, Restored, RestoreFailed, restore
-from storage.store import KEYS_FILE, Key, Scope, scopes
+from storage.store import (
+    KEYS_FILE,
+    Key,
+    Scope,
+    StoreMismatch,
+    check_identity,
+    figures,
+    scopes,
+)
 
 SHARDS_RESTORED_AT_ONCE = 8
 
@@ -161,6 +168,10 @@ def _shard(
         map_bytes=settings.storage.map_bytes_max,
         left_out=left_out,
     )
+    try:
+        check_identity(directory, figures(directory).identity, layout.identity(number))
+    except StoreMismatch as other:
+        raise _damaged(f"{objects.url}/{layout.cluster_id}/{LAYOUT_FILE}", other) from None
     if (directory / KEYS_FILE).exists():
         # A wrong service key is told here, not at the first request.
         read_key_ring(directory / KEYS_FILE, secrets).close()
@@ -278,7 +289,10 @@ def _layout(objects: ObjectStore, cluster_id: str | None) -> Layout:
     if content is None:
         raise RestoreFailed(f"{objects.url}/{found[0]} has no {LAYOUT_FILE}.")
     try:
-        return Layout(**json.loads(content))
+        layout = Layout.decode(content)
+        if layout.cluster_id != found[0]:
+            raise ValueError(f"it is that of {layout.cluster_id}")
+        return layout
     except (ValueError, TypeError) as damaged:
         raise _damaged(f"{objects.url}/{found[0]}/{LAYOUT_FILE}", damaged) from None
 

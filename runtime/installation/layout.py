@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import get_type_hints
 
 from runtime.limits import LAYOUT_BYTES_MAX, SLOTS
 from storage.store import NEWER, Identity, make_directory
@@ -61,12 +62,22 @@ class Layout:
     moved: bool = False
 
     @classmethod
+    def decode(cls, raw: bytes) -> Layout:
+        """What `save` wrote. Raises ValueError, TypeError."""
+        layout = cls(**json.loads(raw))
+        for name, kind in get_type_hints(cls).items():
+            value = getattr(layout, name)
+            if type(value) is not kind or (kind is int and value < 1):
+                raise ValueError(f"its {name} is {value!r}")
+        return layout
+
+    @classmethod
     def load(cls, data_dir: Path) -> Layout:
         """Read an existing directory's layout. Raises LayoutError."""
         path = data_dir / LAYOUT_FILE
         try:
             with path.open("rb") as file:
-                layout = cls(**json.loads(file.read(LAYOUT_BYTES_MAX)))
+                layout = cls.decode(file.read(LAYOUT_BYTES_MAX))
         except FileNotFoundError:
             raise LayoutError(
                 f"{data_dir} holds no data of this service: {LAYOUT_FILE} does not exist there."

@@ -31,7 +31,7 @@ def read_shared_layout(objects: ObjectStore) -> Layout:
     if content is None:
         raise LayoutError(f"{objects.url} holds no cluster of that name.")
     try:
-        return Layout(**json.loads(content))
+        return Layout.decode(content)
     except (ValueError, TypeError) as unreadable:
         raise LayoutError(f"{LAYOUT_FILE} in {objects.url} is damaged: {unreadable}.") from None
 

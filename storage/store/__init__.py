@@ -80,6 +80,7 @@ from storage.store.schema import (
     Row,
     Scope,
     Table,
+    check_identity,
 )
 from storage.store.sealed_file import seal_file, unseal_file
 from storage.store.shape import shape_of
@@ -138,6 +139,7 @@ __all__ = [
     "Transaction",
     "WrongServiceKey",
     "check_data_file",
+    "check_identity",
     "code_in",
     "code_of",
     "copy_data",

@@ -45,7 +45,14 @@ def contents(service: Served, token: str) -> set[str]:
 def _refuses_what_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in a copy of the object store, with a sentence, and leaves nothing behind."""
     damages: dict[str, Callable[[Path], object]] = {
-        "layout.json is damaged": lambda cluster: (cluster / "layout.json").write_bytes(b"{"),
+        "layout.json is damaged: Expecting": lambda cluster: (cluster / "layout.json").write_bytes(
+            b"{"
+        ),
+        "layout.json is damaged: its shards is 0": lambda cluster: _altered(cluster, shards=0),
+        "layout.json is damaged: its shards is '1'": lambda cluster: _altered(cluster, shards="1"),
+        "layout.json is damaged: it is that of": lambda cluster: _altered(
+            cluster, cluster_id="0" * 32
+        ),
         "placement is empty": lambda cluster: _moved(cluster / "layout.json"),
         "holds no snapshot": lambda cluster: [
             path.write_bytes(path.read_bytes()[:10]) for path in cluster.rglob("manifest.json")
@@ -68,8 +75,13 @@ def _refuses_what_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         shutil.rmtree(fresh)
 
 
+def _altered(cluster: Path, **fields: object) -> None:
+    layout = cluster / "layout.json"
+    layout.write_text(json.dumps({**json.loads(layout.read_bytes()), **fields}))
+
+
 def _moved(layout: Path) -> None:
-    layout.write_text(json.dumps({**json.loads(layout.read_bytes()), "moved": True}))
+    _altered(layout.parent, moved=True)
     shutil.rmtree(layout.parent / "placement", ignore_errors=True)
 
 
@@ -91,6 +103,11 @@ def test_the_drill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("then", "now"):
         shutil.copytree(tmp_path / "data" / "secrets", tmp_path / name / "secrets")
     _refuses_what_is_damaged(tmp_path, monkeypatch)
+    (layout,) = (tmp_path / "objects").glob("*/layout.json")
+    _altered(layout.parent, slots=17)
+    status, _, said = admin("restore", tmp_path / "then")
+    assert status == 1 and "layout.json is damaged: " in said and "slots is 4096" in said, said
+    _altered(layout.parent, slots=4096)
     early = admin("restore", tmp_path / "then", "--at", "2020-01-01T00:00:00Z")
     assert early[0] == 1 and re.search(r"was made at \d{4}-\d\d-\d\dT[\d:.]+Z", early[2]), early
     status, told, said = admin("restore", tmp_path / "then", "--at", moment.isoformat())
