@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from storage.replication.object_store import ObjectStore
+from storage.replication.object_store import ObjectStore, ObjectStoreFailed
 from storage.replication.segment import (
     NO_HASH,
     SEGMENTS,
@@ -55,6 +55,18 @@ def epoch_name(epoch: int) -> str:
     return f"{EPOCHS}/{epoch:012d}"
 
 
+def _claim_of(objects: ObjectStore, epoch: int) -> Epoch | None:
+    """Who took an epoch; None where nobody has. Raises ObjectStoreFailed where that is damaged."""
+    raw = objects.get(epoch_name(epoch))
+    try:
+        return None if raw is None else _decode_epoch(raw)
+    except msgspec.MsgspecError as damaged:
+        raise ObjectStoreFailed(
+            f"{epoch_name(epoch)} in {objects.url} is damaged: {damaged}. Put it back from a copy; "
+            "without it nobody knows whose the shard is."
+        ) from damaged
+
+
 def are_taken(objects: ObjectStore, epochs: Sequence[int]) -> list[bool]:
     """Whether each of the epochs was taken, as one look tells."""
     return objects.have(EPOCHS, [f"{epoch:012d}" for epoch in epochs])
@@ -67,11 +79,13 @@ def newest_number(objects: ObjectStore) -> int:
 
 def newest_epoch(objects: ObjectStore) -> tuple[int, Epoch | None]:
     """The newest epoch's number and claim; (0, None) before the first."""
-    names = objects.names(EPOCHS)
-    if not names:
+    numbers = [int(name) for name in objects.names(EPOCHS) if name.isdigit()]
+    if not numbers:
         return 0, None
-    number = int(names[-1])
-    return number, _decode_epoch(objects.get(epoch_name(number)) or b"{}")
+    claim = _claim_of(objects, max(numbers))
+    if claim is None:
+        raise ObjectStoreFailed(f"{epoch_name(max(numbers))} in {objects.url} went meanwhile.")
+    return max(numbers), claim
 
 
 def taken_by(objects: ObjectStore, state: ShippingState) -> tuple[int, Epoch] | None:
@@ -82,8 +96,8 @@ def taken_by(objects: ObjectStore, state: ShippingState) -> tuple[int, Epoch] | 
 
 def stores_whole(objects: ObjectStore, epoch: int) -> bool:
     """Whether this owner, and so whoever came after it, stores each object whole."""
-    raw = objects.get(epoch_name(epoch))
-    return raw is not None and _decode_epoch(raw).whole
+    claim = _claim_of(objects, epoch)
+    return claim is not None and claim.whole
 
 
 def released_name(epoch: int) -> str:
@@ -145,5 +159,5 @@ def take_epoch(
     if objects.put_new(epoch_name(epoch), claim):
         objects.check_refusal(epoch_name(epoch), claim)
         return True
-    found = _decode_epoch(objects.get(epoch_name(epoch)) or b"{}")
-    return found.token == token
+    found = _claim_of(objects, epoch)
+    return found is not None and found.token == token

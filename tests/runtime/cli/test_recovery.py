@@ -53,6 +53,9 @@ def _refuses_what_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "layout.json is damaged: it is that of": lambda cluster: _altered(
             cluster, cluster_id="0" * 32
         ),
+        "epochs/000000000001 in": lambda cluster: [
+            path.write_bytes(b"{") for path in cluster.rglob("epochs/*")
+        ],
         "placement is empty": lambda cluster: _moved(cluster / "layout.json"),
         "holds no snapshot": lambda cluster: [
             path.write_bytes(path.read_bytes()[:10]) for path in cluster.rglob("manifest.json")
@@ -70,6 +73,8 @@ def _refuses_what_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             status, _, said = admin("restore", fresh, "--take-over")
         assert status == 1 and sentence in said and "Traceback" not in said, said
         assert {path.name for path in fresh.iterdir()} <= {"secrets", "serve.lock"}
+        if "epochs" in sentence:
+            assert sentence in refusal(tmp_path / "data", **{"object_store.url": f"file://{copy}"})
         assert {path for path in copy.rglob("epochs/*")} == before, "the shard is still its owner's"
         shutil.rmtree(copy)
         shutil.rmtree(fresh)
