@@ -1265,8 +1265,8 @@ class GuardrailVerdict(TypedDict):
 
 class Health(TypedDict):
     status: str
-    """`ok`, `degraded` (was ready, a shard is missing now; with 200: the object store takes
-    nothing) or `starting`.
+    """`ok`, `degraded` (was ready, a shard is missing now; with 200: the object store or a
+    disk takes nothing) or `starting`.
     """
     version: str
     build: str

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 7180a6ad54fa2115151117fe390d4bf35aa7adf447fbead69198c8582f0b593f
+// SHA-256 of the document: 196c686c29c52a5070c756326533d7cdb37cc513455d4a9bfb2107e3c1f2c3f3
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 7180a6ad54fa2115151117fe390d4bf35aa7adf447fbead69198c8582f0b593f
+// SHA-256 of the document: 196c686c29c52a5070c756326533d7cdb37cc513455d4a9bfb2107e3c1f2c3f3
 
 export interface paths {
     "/docs": {
@@ -4431,7 +4431,7 @@ export interface components {
             n: number;
         };
         Health: {
-            /** @description `ok`, `degraded` (was ready, a shard is missing now; with 200: the object store takes nothing) or `starting`. */
+            /** @description `ok`, `degraded` (was ready, a shard is missing now; with 200: the object store or a disk takes nothing) or `starting`. */
             status: string;
             version: string;
             build: string;
