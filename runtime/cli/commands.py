@@ -200,6 +200,8 @@ def _account(parsed: argparse.Namespace) -> Client:
 
 
 def examine(parsed: argparse.Namespace) -> int:
+    from runtime.cli import upgrade_check
+
     verdicts, settings = [], service_settings(parsed)
     registry, clashes = doctor_plugins.chosen(settings)
     findings = (
@@ -207,6 +209,7 @@ def examine(parsed: argparse.Namespace) -> int:
         doctor_extras.examine(settings, registry.plugins),
         clashes,
         doctor_plugins.examine(settings, registry),
+        upgrade_check.unusable(settings, registry.tables.values()),
     )
     for finding in itertools.chain(*findings):
         print(finding, flush=True)

@@ -46,6 +46,7 @@ from runtime.installation import (
     LayoutError,
     shard_directory,
     shard_place,
+    without_layout,
 )
 from runtime.installation import LOCK_FILE as SERVE_LOCK_FILE
 from runtime.machine import usable_cores
@@ -355,6 +356,9 @@ def _certificate(certificate: Path, key: Path) -> Finding:
 def store_format(settings: Settings) -> Finding:
     """What the data directory was written by."""
     if not (settings.data_dir / LAYOUT_FILE).exists():
+        if settings.cluster.name is None and (settings.data_dir / "shards").exists():
+            what, _, remedy = without_layout(settings.data_dir).partition(". ")
+            return Finding("wrong", f"store: {what}", remedy)
         return Finding("ok", "store: none yet; the first start makes it")
     try:
         layout = Layout.load(settings.data_dir)

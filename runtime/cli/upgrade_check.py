@@ -7,6 +7,7 @@ opens them, and whether there is room for the backup that is taken before.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,14 @@ from runtime.cli import doctor
 from runtime.cli.client import CallFailed, Client, local_base_url
 from runtime.cli.doctor_disk import shown_size
 from runtime.cli.finding import Finding
-from runtime.installation import Layout, LayoutError, Secrets, SecretsError, shard_directory
+from runtime.installation import (
+    LAYOUT_FILE,
+    Layout,
+    LayoutError,
+    Secrets,
+    SecretsError,
+    shard_directory,
+)
 from runtime.placement import PlacementTable
 from runtime.release import service_build, service_version
 from runtime.settings import Settings
@@ -46,13 +54,32 @@ def examine(settings: Settings, tables: Iterable[Table]) -> Iterator[Finding]:
     except SecretsError as missing:
         yield Finding("wrong", f"secrets: {missing}", "bring back the secrets of this data")
         return
+    yield from _stores(settings, layout, secrets, tables)
+    yield _room(settings.data_dir)
+    yield doctor.weights(settings)
+
+
+def unusable(settings: Settings, tables: Iterable[Table]) -> Iterator[Finding]:
+    """The stores that a start refuses. That layout or secrets cannot be read is for others to
+    say.
+    """
+    if not (settings.data_dir / LAYOUT_FILE).exists():
+        return
+    with contextlib.suppress(LayoutError, SecretsError, StoreError, OSError):
+        layout, secrets = Layout.load(settings.data_dir), Secrets.of(settings)
+        for finding in _stores(settings, layout, secrets, tables):
+            if finding.verdict == "wrong":
+                yield finding
+
+
+def _stores(
+    settings: Settings, layout: Layout, secrets: Secrets, tables: Iterable[Table]
+) -> Iterator[Finding]:
     tables = tuple(tables)
     for number in range(len(PlacementTable.of(settings).load().shards)):
         directory = shard_directory(settings.data_dir, number)
         if settings.cluster.name is None or directory.exists():
             yield _store(settings, layout, secrets, number, tables)
-    yield _room(settings.data_dir)
-    yield doctor.weights(settings)
 
 
 def _running(settings: Settings) -> Finding:

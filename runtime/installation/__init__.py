@@ -19,6 +19,7 @@ from runtime.installation.layout import (
     held,
     shard_directory,
     shard_place,
+    without_layout,
 )
 from runtime.installation.object_directory import check_object_store, remember_object_store
 from runtime.installation.rings import key_rings, read_key_ring
@@ -53,4 +54,5 @@ __all__ = [
     "shard_directory",
     "shard_place",
     "shared_objects",
+    "without_layout",
 ]

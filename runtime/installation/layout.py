@@ -105,9 +105,7 @@ class Layout:
                 layout.save(data_dir)
             return layout
         if (data_dir / "shards").exists():
-            raise LayoutError(
-                f"{data_dir / LAYOUT_FILE} is missing, although {data_dir / 'shards'} holds stores."
-            )
+            raise LayoutError(without_layout(data_dir))
         layout = cls(cluster_id=secrets.token_hex(16), shards=shards)
         layout.save(data_dir)
         return layout
@@ -146,6 +144,15 @@ class Layout:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def without_layout(data_dir: Path) -> str:
+    """What is said of a directory with stores that no layout tells of, and what can be done."""
+    return (
+        f"{data_dir / LAYOUT_FILE} is missing, although {data_dir / 'shards'} holds stores. Put it "
+        "back from a backup; where a restore into this directory was broken off, remove it and "
+        "restore again."
+    )
 
 
 def shard_directory(data_dir: Path, number: int) -> Path:

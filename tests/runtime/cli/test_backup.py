@@ -21,9 +21,9 @@ from runtime.cli import backup
 from runtime.installation import Layout, LayoutError
 from storage.store import Store, StoreError, copy_data
 from tests.support import ROOT
-from tests.support.commands import admin
+from tests.support.commands import admin, mneme
 from tests.support.crashes import Books, write_until
-from tests.support.served import MNEME, Served, served
+from tests.support.served import MNEME, Served, refusal, served
 
 COMMAND_SECONDS_MAX = 120
 
@@ -159,6 +159,24 @@ def test_a_full_disk_is_told_of_and_nothing_is_left_there(kept, tmp_path: Path) 
     assert "free some space" in said.split(f"{data_dir} cannot be written")[1].splitlines()[1]
     said = on_a_small_disk(0, "serve", "--engine", "local", "--port", 0, "--data-dir", data_dir)
     assert f"{data_dir} cannot be used: " in said
+
+
+def test_doctor_says_what_a_start_would_refuse(kept, tmp_path: Path) -> None:
+    """A key ring that is gone, a layout that is gone, as where a restore was broken off."""
+    data_dir, _, _ = kept
+    for name, told in (
+        ("shards/0000/keys.ring", "restore a backup"),
+        ("layout.json", "where a restore into this directory was broken off, remove it"),
+    ):
+        shutil.rmtree(tmp_path / "data", ignore_errors=True)
+        shutil.copytree(data_dir, tmp_path / "data")
+        (tmp_path / "data" / name).unlink()
+        here = ("--config", ROOT / "configs/test.yaml", "--data-dir", tmp_path / "data")
+        status, said, _ = mneme("doctor", *here, "--port", 0)
+        lines = said.splitlines()
+        (found,) = [number for number, line in enumerate(lines) if f"{name} is missing" in line]
+        assert status == 1 and lines[found].startswith("✗") and told in lines[found + 1], said
+        assert f"{name} is missing" in refusal(tmp_path / "data")
 
 
 def test_a_damaged_backup_is_refused_before_anything_is_written(kept, tmp_path: Path) -> None:
