@@ -19,8 +19,7 @@ Choices:
 - `GET …/text` is plain text, empty until the document has been read;
 - recordings need the tier feature `media`; recordings and pictures count against the media cap;
 - the credits of an upload are set aside, and charged with those of its chunks when it is completed;
-  one that failed costs the upload alone, one that was deleted before, or found its document there,
-  nothing;
+  one that failed, was deleted before or found its document there costs nothing;
 - a file whose reader is not installed (extras.py) is 501, and nothing of it is kept; where the
   reader went after the upload, the document fails;
 - the file of a document that failed is removed after `documents.failed_file_kept_seconds`; the

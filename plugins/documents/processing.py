@@ -241,10 +241,10 @@ def find_row(ctx: ReadContext, payload: Payload) -> DocumentRow | None:
 
 
 def fail(ctx: WriteContext, row: DocumentRow, reason: str, message: str) -> GiveUp:
-    """The document is failed, and nothing of it is found. It costs its upload all the same: its
-    file was taken in and read, and stays for a while, so that what is wrong with it can be seen.
+    """The document is failed, and nothing of it is found; what was set aside for it is given back.
+    Its file stays for a while, so that what is wrong with it can be seen.
     """
-    metering.settle(ctx, row.charge, "documents.upload", UPLOAD_CREDITS)
+    metering.release(ctx, row.charge)
     hide_memories(ctx, row)
     put_text(ctx, row, "", [])
     after = advance(
