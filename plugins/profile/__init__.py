@@ -49,5 +49,6 @@ plugin = Plugin(
     figures=figures,
     keeps=(PROFILES_KEPT,),
     checks=CHECKS,
-    migrations={("dialogues", 1): lambda row: row},  # earlier turns do not say what they rest on
+    # Earlier turns do not say what they rest on, and earlier sessions not whose they are.
+    migrations={("dialogues", version): lambda row: row for version in (1, 2)},
 )
