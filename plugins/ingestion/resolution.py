@@ -66,13 +66,14 @@ from plugins.ingestion.store import (
     FACTS,
     REPLACED,
     SUCCESSORS,
-    TELLING,
     TEXTS,
     TOLD_OF,
     TURN,
     EvidenceRange,
     FactRow,
     is_over,
+    note_told,
+    occasion,
     tell_claims,
 )
 from plugins.ingestion.superseding import Superseded, end
@@ -183,10 +184,12 @@ def settle(
         # Behind all claims, as it is for memories that are read later.
         read = {each.ordinal: each.mentioned for each in wanted if each.ordinal is not None}
         note_stored(ctx, {ordinal: each for ordinal, each in read.items() if each is not None})
+    here = occasion(ctx, target.fields.get("session_id"), target.at)
     for event in outcome.events:
         for name in TOLD_OF:
             if (memory_id := event.get(name)) is not None:
-                ctx[TELLING].put((memory_id, target.job_id), b"")
+                again = event["event"] == "NOOP" and name == "memory_id"
+                note_told(ctx, memory_id, target.job_id, here if again else None)
     return outcome
 
 

@@ -5,7 +5,8 @@ ingested_texts       (scope and text, 20 bytes)   -> memory id
 ingested_facts       (memory id, number)          -> FactRow
 ingested_successors  (newer memory id, older one) -> why the newer one superseded the older:
                      REPLACED, MERGED or HANDED_ON
-ingested_telling     (memory id, job id)          -> b"": the job's result tells of the memory
+ingested_telling     (memory id, job id)          -> b"": the job's result tells of the memory; of
+                     what was told once more, on which occasion and when: digest and 8 bytes
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from plugins.ingestion.sentences import sentences
 from plugins.memories import MEMORY_FIELDS, MemoryRow, find_rows_at, unreadable
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Event, View
+from runtime.timestamps import DAY_MS
 from storage.store import Table
 
 FACT, TURN = "inferred", "message"  # source_type of a fact, whose source_reference is its turn
@@ -100,6 +102,27 @@ def is_over(ctx: ReadContext, turn: MemoryRow) -> bool:
 def facts_of(ctx: ReadContext, memory_id: str) -> list[FactRow]:
     """The claims that a memory makes, as they were found in it."""
     return [fact for _, fact in ctx[FACTS].scan(memory_id)]
+
+
+def occasion(ctx: ReadContext, session_id: str | None, at: int) -> bytes:
+    """Which occasion something was said on: the session, or the day where there is none."""
+    return ctx.digest("occasion", f"\0{at // DAY_MS}" if session_id is None else session_id)
+
+
+def note_told(ctx: WriteContext, memory_id: str, job_id: str, again: bytes | None = None) -> None:
+    """Remember that a job's result tells of a memory; again: the occasion on which it was told once
+    more.
+    """
+    if again is not None:
+        ctx[TELLING].put((memory_id, job_id), again + ctx.now.to_bytes(8, "big"))
+    elif not ctx[TELLING].has(memory_id, job_id):
+        ctx[TELLING].put((memory_id, job_id), b"")
+
+
+def told_again_at(ctx: ReadContext, memory_id: str, here: bytes) -> int:
+    """When a memory was last told once more on this occasion, Unix milliseconds; 0 for never."""
+    told = (raw for _, raw in ctx[TELLING].scan(memory_id) if raw.startswith(here))
+    return max((int.from_bytes(raw[len(here) :], "big") for raw in told), default=0)
 
 
 TABLES: tuple[Table, ...] = (TEXTS, FACTS, SUCCESSORS, TELLING)

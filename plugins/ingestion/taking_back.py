@@ -1,8 +1,8 @@
 """Which statement a correction corrects, and which of its claims.
 
 It is the one that its speaker made directly before: in the same conversation, else the last that is
-kept of them in the same session, or on the same day where there are no sessions. Nothing older is
-touched, nor what others said.
+kept of them in the same session, or on the same day where there are no sessions. What was known and
+is told there once more counts from then on. Nothing older is touched, nor what others said.
 """
 
 from __future__ import annotations
@@ -16,10 +16,16 @@ from plugins.ingestion.corrections import THAT
 from plugins.ingestion.facts import CORRECTS, Fact, key_words
 from plugins.ingestion.limits import EARLIER_MEMORIES_MAX
 from plugins.ingestion.statements import Target
-from plugins.ingestion.store import TURN, FactRow, facts_of, facts_of_turn
+from plugins.ingestion.store import (
+    TURN,
+    FactRow,
+    facts_of,
+    facts_of_turn,
+    occasion,
+    told_again_at,
+)
 from plugins.memories import MEMORY_FIELDS, MemoryRow, find_row, find_rows_at, unreadable
 from runtime.api.context import ReadContext
-from runtime.timestamps import DAY_MS
 from storage.text import analyze
 
 _TIMED = frozenset({"takes_place", "measures", "born_on"})
@@ -48,15 +54,22 @@ def _before(ctx: ReadContext, target: Target, speaker: str, told: Sequence[str])
     fields, (number, user_id) = ctx.index(MEMORY_FIELDS), target.scope
     kept = (fields.of("live", 1) & fields.of("collection", number)) - unreadable(ctx)
     kept = kept if user_id is None else kept & fields.of("user_id", user_id)
-    earlier = find_rows_at(ctx, kept[-EARLIER_MEMORIES_MAX:])
     session = target.fields.get("session_id")
+    this = occasion(ctx, session, target.at)
+    earlier: list[tuple[tuple[int, int, int], MemoryRow]] = []
+    for row in find_rows_at(ctx, kept[-EARLIER_MEMORIES_MAX:]):
+        again = told_again_at(ctx, row.id, this)
+        is_of_session = row.session_id == session
+        if again or (is_of_session and occasion(ctx, session, row.occurred_at) == this):
+            created = row.created_at if is_of_session else 0
+            earlier.append(((max(created, again), int(again >= created), row.ordinal), row))
+    earlier.sort(key=lambda said: said[0], reverse=True)
     return [
         row
-        for row in (*here, *sorted(earlier, key=lambda row: row.ordinal, reverse=True))
+        for row in (*here, *(row for _, row in earlier))
         if row.speaker in (None, speaker)
-        and (row.number, row.user_id, row.session_id) == (number, user_id, session)
+        and (row.number, row.user_id) == (number, user_id)
         and row.occurred_at <= target.at
-        and (session is not None or row.occurred_at // DAY_MS == target.at // DAY_MS)
     ]
 
 

@@ -75,6 +75,24 @@ def test_only_the_statement_directly_before_is_taken_back(reading: IngestionHarn
     assert reading.targets("Ada", "has_pet") == []
 
 
+@pytest.mark.parametrize("earlier", ["s", "last year"])
+def test_what_was_said_once_more_is_what_is_taken_back(
+    reading: IngestionHarness, earlier: str
+) -> None:
+    """Whether it was told first on this occasion or on another."""
+    dog, flight, tea = "I have a dog called Pepper.", "My flight leaves at noon.", "I like tea."
+    reading.hear(dog, session_id=earlier)
+    reading.hear(flight, at=LATER, session_id="s")
+    assert kinds(reading.hear(dog, at=MARCH, session_id="s")) == ["NOOP"]
+    told = reading.hear("Scratch that.", at=LATER, session_id="s")["events"][0]
+    assert (told["event"], told["previous_content"]) == ("DELETE", dog)
+    assert reading.contents() == [flight, "Scratch that."]
+    reading.hear(tea, at=LATER, session_id=earlier)
+    told = reading.hear(flight, tea, "Scratch that.", at=LATER, session_id="t")["events"][-1]
+    assert (told["event"], told["previous_content"]) == ("DELETE", tea)
+    assert flight in reading.contents()
+
+
 @pytest.mark.parametrize(
     "further",
     [
