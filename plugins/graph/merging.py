@@ -9,7 +9,7 @@ until the merge is asked for again, and both stand meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -19,6 +19,7 @@ from plugins.graph.limits import (
     ALIASES_MAX,
     CLAIMS_MERGED_MAX,
     ENDS_PER_CLAIM_ITEMS_MAX,
+    ENTITIES_NAMED_MAX,
     MENTIONS_MERGED_MAX,
 )
 from plugins.graph.rows import (
@@ -41,14 +42,17 @@ from plugins.graph.store import (
     delete_entity,
     delete_relationship,
     enter_claim,
+    find_entity,
     leave_claim,
     mentioned,
+    named,
     put_claim,
     put_entity,
     supported,
 )
 from plugins.memories import find_rows_at
-from runtime.api.context import WriteContext
+from runtime.api.context import ReadContext, WriteContext
+from runtime.errors import Conflict, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,42 @@ class Merge:
     claims: int
     mentions: int
     is_complete: bool
+
+
+def require_one(alike: Sequence[EntityRow], param: str | None = None) -> None:
+    """Raise Conflict where a name is that of several entities."""
+    if len(alike) > 1:
+        ids = ", ".join(each.id for each in alike[:ENTITIES_NAMED_MAX])
+        raise Conflict(f"Several entities go by this name; name one by its id: {ids}.", param=param)
+
+
+def two_called(ctx: ReadContext, name: str, into: str) -> tuple[EntityRow, EntityRow]:
+    """The entity that goes and the one that stays, by their names or ids. Raises NotFound, and
+    Conflict where nobody knows which of several is meant. One that was merged in part shares its
+    name with the one that stays, and is meant by it.
+    """
+    called, kept = _all_called(ctx, name), _all_called(ctx, into)
+    if not called:
+        raise NotFound("There is no entity with this name or id.")
+    if not kept:
+        raise NotFound("There is no entity with this name or id to merge it into.", param="into")
+    gone = _others(called, kept)
+    require_one(gone)
+    stays = _others(kept, gone)
+    require_one(stays, "into")
+    return gone[0], stays[0]
+
+
+def _all_called(ctx: ReadContext, name_or_id: str) -> list[EntityRow]:
+    """The entity of this id, or all that go by this name."""
+    row = find_entity(ctx, name_or_id)
+    return [] if row is None else [row] if row.id == name_or_id else named(ctx, name_or_id)
+
+
+def _others(rows: Sequence[EntityRow], taken: Sequence[EntityRow]) -> Sequence[EntityRow]:
+    """Those that are not among the others; all of them where none is left."""
+    ordinals = {each.ordinal for each in taken}
+    return [each for each in rows if each.ordinal not in ordinals] or rows
 
 
 def merge_entity(ctx: WriteContext, gone: EntityRow, stays: EntityRow) -> Merge:

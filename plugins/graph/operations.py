@@ -127,7 +127,8 @@ OPERATIONS = (
             "Two entries for the same thing become the one named `into`: it gets the names, the "
             "attributes where it has none of its own, the relationships with their ids and times, "
             "and the mentions; then the other one is gone, and its name means this one. A large "
-            "entity is merged in several calls: again until `complete`."
+            "entity is merged in several calls: again until `complete`. A name that several "
+            "entities go by is 409, with their ids."
         ),
         example={"into": "Ada"},
         example_reply={

@@ -20,11 +20,10 @@ from plugins.graph.limits import (
     ALIASES_MAX,
     CLAIMS_PER_ENTITY_READ_MAX,
     CLAIMS_VISITED_MAX,
-    ENTITIES_NAMED_MAX,
     ENTITIES_SWEPT_PER_STEP,
     SOURCE_MEMORIES_SHOWN_MAX,
 )
-from plugins.graph.merging import merge_entity
+from plugins.graph.merging import merge_entity, require_one, two_called
 from plugins.graph.models import (
     ContradictionQuery,
     EntityMerge,
@@ -55,7 +54,6 @@ from plugins.graph.store import (
     delete_entity,
     delete_relationship,
     ensure_entity,
-    find_entity,
     get_entity,
     get_relationship,
     invalidate_claim,
@@ -68,7 +66,7 @@ from plugins.memories import MemoryRow, find_row, find_rows_at, get_row, unreada
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Event, Reply, View
 from runtime.api.pagination import envelope, newest_first, position
-from runtime.errors import BadRequest, Conflict, NotFound, ValidationFailed
+from runtime.errors import BadRequest, ValidationFailed
 from runtime.ids import id_tag
 from runtime.settings import Settings
 from runtime.timestamps import iso
@@ -233,28 +231,21 @@ def entity_details(ctx: ReadContext, body: None) -> dict[str, Any]:
 
 def remove_entity(ctx: WriteContext, body: None) -> dict[str, Any]:
     name = ctx.path["entity_name"]
-    row, alike = get_entity(ctx, name), named(ctx, name)
-    if len(alike) > 1:  # a request that is repeated would delete one after the other
-        ids = ", ".join(each.id for each in alike[:ENTITIES_NAMED_MAX])
-        raise Conflict(f"Several entities go by this name; delete one by its id: {ids}.")
+    row = get_entity(ctx, name)
+    require_one(named(ctx, name))  # a request that is repeated would delete one after the other
     delete_entity(ctx, row)
     ctx.emit(GRAPH_CHANGED, {"id": row.id}, row.id)
     return {"id": row.id, "deleted": True}
 
 
 def merge_entities(ctx: WriteContext, body: EntityMerge) -> dict[str, Any]:
-    gone, stays = (find_entity(ctx, name) for name in (ctx.path["entity_name"], body.into))
-    if gone is None:
-        raise NotFound("There is no entity with this name or id.")
-    if stays is None:
-        raise NotFound("There is no entity with this name or id to merge it into.", param="into")
-    done = merge_entity(ctx, gone, stays)
+    done = merge_entity(ctx, *two_called(ctx, ctx.path["entity_name"], body.into))
     return {
         **entity_view(done.row),
         "relationships_moved": done.claims,
         "mentions_moved": done.mentions,
         "complete": done.is_complete,
-        **_receipt(ctx, stays.id),
+        **_receipt(ctx, done.row.id),
     }
 
 

@@ -64,6 +64,24 @@ def test_what_is_merged_already_stays_as_it_is(world: GraphHarness) -> None:
     assert world("graph.entities.merge", {"into": "Nobody"}, entity_name="Mei").status == 404
 
 
+def test_a_name_that_several_go_by_merges_none_of_them(world: GraphHarness) -> None:
+    city, planet = (
+        world("graph.entities.create", {"name": "Mercury", "type": kind}).body["id"]
+        for kind in ("city", "planet")
+    )
+    god = {"name": "Hermes", "type": "god", "aliases": ["mercury"]}
+    hermes = world("graph.entities.create", god).body["id"]
+    other = world("graph.entities.create", {"name": "Wednesday"}).body["id"]
+    for name, into in (("mercury", other), (other, "Mercury"), ("mercury", "mercury")):
+        refused = world("graph.entities.merge", {"into": into}, entity_name=name)
+        assert refused.status == 409, refused
+        assert all(each in refused.body["message"] for each in (city, planet, hermes))
+        assert world.stats()["entities"] == 4
+    merge(world, city, into=planet)
+    assert merge(world, "mercury", into="Hermes")["id"] == hermes, "the only other one of the name"
+    assert merge(world, "mercury", into=other)["id"] == other
+
+
 def test_relationships_keep_ids_and_both_clocks(world: GraphHarness) -> None:
     worked = world.relate("Mei Lin", "works_at", "Initech", valid_from="2020-01-01")
     known = world.relate("Ada", "knows", "Mei Lin")
