@@ -73,6 +73,7 @@ ScopeName = Annotated[str, Field(min_length=1, max_length=limits.SCOPE_CHARS_MAX
 MemoryId = Annotated[
     str, Field(min_length=1, max_length=ID_CHARS_MAX, description="The memory's id.")
 ]
+IMPORTANCE_DEFAULT = 0.5
 Importance = Annotated[
     float, Field(strict=True, ge=0, le=1, description="How much it matters, 0 to 1.")
 ]
@@ -109,7 +110,7 @@ class Scoped(Body):
 class Described(Scoped):
     """What a new memory may say about itself beside its text."""
 
-    importance: Importance = 0.5
+    importance: Importance = IMPORTANCE_DEFAULT
     metadata: Metadata = Field(default_factory=dict)
     title: Title | None = None
     tags: Tags = Field(default_factory=list)
@@ -214,12 +215,12 @@ class Batch(Scoped):
 
 
 class MemoryPatch(Patch):
-    """Absent fields stay. null clears title, expires_at, tags and metadata; metadata is replaced
-    whole.
+    """Absent fields stay. null clears title, expires_at, tags and metadata, and makes importance
+    what it is of a new memory; metadata is replaced whole.
     """
 
     content: Content = ""
-    importance: Importance = 0.5
+    importance: Importance | None = None
     metadata: Metadata | None = None
     title: Title | None = None
     tags: Tags | None = None

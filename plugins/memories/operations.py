@@ -18,6 +18,7 @@ from plugins.memories.models import (
     DELETE_ALL_CONFIRMATION,
     EXAMPLE,
     EXAMPLE_ID,
+    IMPORTANCE_DEFAULT,
     AllDeleted,
     BulkDelete,
     BulkDeleted,
@@ -62,7 +63,8 @@ from runtime.errors import (
 )
 from runtime.inference import Models
 
-CLEARED = {"metadata": {}, "tags": []}  # what null means for fields that are never null themselves
+# What null means for fields that are never null themselves.
+CLEARED = {"metadata": {}, "tags": [], "importance": IMPORTANCE_DEFAULT}
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args, get_origin
 from urllib.parse import parse_qsl
 
@@ -48,6 +48,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # before the text of files that some programs
 BLANK_BYTES = 1_024  # passed over at once
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
 INTEGER_DIGITS_MAX = 20
+_WHOLE_NUMBER = re.compile(r"-?[0-9]+")
 _LONG_INTEGER = re.compile(rb"\d{19}")
 
 
@@ -273,10 +274,22 @@ class QueryParser:
                     )
                 elif name not in self._names and not self._lenient:
                     raise ValidationFailed.at(("query",), self._refused(number, name), "extra")
+        for name in values.keys() & self._whole_numbers:
+            sent = values[name] if name in self._lists else [values[name]]
+            if any(text and _WHOLE_NUMBER.fullmatch(text) is None for text in sent):
+                raise ValidationFailed.at(
+                    ("query", name), "must be a whole number, in digits", "int_parsing"
+                )
         try:
             return self._model.model_validate(values)
         except ValidationError as invalid:
             raise failed(invalid, values, "query") from None
+
+    @cached_property
+    def _whole_numbers(self) -> frozenset[str]:
+        """The parameters that are integers, of which pydantic would take "1.0" and " 1", too."""
+        schemas = self._model.model_json_schema(by_alias=True)["properties"].items()
+        return frozenset(name for name, schema in schemas if _is_whole(schema))
 
     def _refused(self, number: int, name: str) -> str:
         """What is said of the parameter at this place, from 1, that is none of the operation's: by
@@ -369,6 +382,15 @@ def _is_list(annotation: Any) -> bool:
     if (origin or annotation) in (list, tuple, set, frozenset):
         return True
     return origin is not dict and any(_is_list(part) for part in get_args(annotation))
+
+
+def _is_whole(schema: Mapping[str, Any]) -> bool:
+    """Whether a parameter of this JSON schema, or each of its values, is an integer."""
+    choices = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+    if choices:
+        return all(map(_is_whole, choices))
+    items = schema.get("items")
+    return schema.get("type") == "integer" if items is None else _is_whole(items)
 
 
 def _dumped(model: BaseModel | Mapping[str, Any] | None, *without: str) -> Any:

@@ -100,6 +100,17 @@ def test_a_patch_that_changes_nothing_makes_no_version(harness: ShardHarness, ad
     )
 
 
+def test_null_makes_importance_what_it_is_of_a_new_memory(harness: ShardHarness, ada: str) -> None:
+    made = harness("memories.create", {"content": "Tea.", "importance": 0.9}, who=ada).body
+    again = {"importance": None, "wait_for_index": None}
+    for version in (2, 2):
+        answer = harness("memories.update", again, who=ada, id=made["id"])
+        assert (answer.status, answer.body["importance"]) == (200, 0.5)
+        assert answer.body["version"] == version
+    kept = harness("memories.update", {"title": "Tea"}, who=ada, id=made["id"]).body
+    assert (kept["importance"], kept["version"]) == (0.5, 3)
+
+
 @pytest.mark.parametrize(("before", "after"), [(1, True), (False, 0), (1, 1.0), ([0], [False])])
 def test_a_patch_tells_numbers_from_booleans(
     harness: ShardHarness, ada: str, before: Any, after: Any
