@@ -156,6 +156,14 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
             client(base_url=url)
 
 
+def test_a_label_of_a_file_that_would_become_two_is_refused(calling: Callable[..., None]) -> None:
+    with endpoint(answers({})) as service:
+        with pytest.raises(ValueError, match="tags: no comma"):
+            tags = ["house", "red, blue"]
+            calling(lambda client: client.documents.upload(b"x", filename="x", tags=tags), service)
+        assert service.received == []
+
+
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_a_file_is_given_by_its_bytes(calling: Callable[..., None], kind: Any) -> None:
     with endpoint(answers({})) as service:

@@ -49,7 +49,7 @@ class Upload:
     @classmethod
     def of(cls, content: FileContent, filename: str | None, form: Mapping[str, Any]) -> Upload:
         """`filename` is taken from the path or the stream where it is None. Sequences are joined by
-        commas, mappings become JSON.
+        commas, mappings become JSON. Raises ValueError where a text of a sequence has a comma.
         """
         if isinstance(content, (bytearray, memoryview)):
             content = bytes(content)
@@ -65,7 +65,7 @@ class Upload:
             else None
         )
         return cls(
-            content, filename, {key: _form_text(value) for key, value in form.items()}, start
+            content, filename, {key: _form_text(key, value) for key, value in form.items()}, start
         )
 
     @property
@@ -294,7 +294,12 @@ def _query_text(value: Any) -> str:
     return iso(value) if isinstance(value, datetime) else str(value)
 
 
-def _form_text(value: Any) -> str:
+def _form_text(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return value if isinstance(value, str) else ",".join(value)
+    if isinstance(value, str):
+        return value
+    texts = list(value)
+    if any("," in text for text in texts):
+        raise ValueError(f"{name}: no comma may be in one of them; a form has commas between them.")
+    return ",".join(texts)

@@ -17,7 +17,7 @@ export interface UploadFields {
   metadata?: Record<string, unknown>;
 }
 
-/** The form of a file. Throws TypeError where it has no name. */
+/** The form of a file. Throws TypeError where it has no name, or a label of it has a comma. */
 export function formOf(file: FileContent, { filename, ...fields }: UploadFields): FormData {
   const name = filename ?? (file instanceof Blob ? (file as Partial<File>).name : undefined);
   if (!name) {
@@ -26,16 +26,25 @@ export function formOf(file: FileContent, { filename, ...fields }: UploadFields)
   const form = new FormData();
   for (const [field, value] of Object.entries(fields)) {
     if (value !== undefined && value !== null) {
-      form.set(field, textOf(value));
+      form.set(field, textOf(field, value));
     }
   }
   form.set("file", file instanceof Blob ? file : new Blob([file]), name);
   return form;
 }
 
-function textOf(value: string | readonly string[] | Record<string, unknown>): string {
+function textOf(
+  field: string,
+  value: string | readonly string[] | Record<string, unknown>,
+): string {
   if (typeof value === "string") {
     return value;
   }
-  return Array.isArray(value) ? value.join(",") : JSON.stringify(value);
+  if (!Array.isArray(value)) {
+    return JSON.stringify(value);
+  }
+  if (value.some((text: string) => text.includes(","))) {
+    throw new TypeError(`${field}: no comma may be in one; a form has commas between them.`);
+  }
+  return value.join(",");
 }
