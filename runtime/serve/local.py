@@ -32,7 +32,7 @@ def run_locally(
     cluster.log_to_file(settings, LOG_NAME, sys.stderr)
     tracing.start(LOG_NAME)
     with (
-        starting(settings, port) as meanwhile,
+        starting(settings, port, shard_count(settings)) as meanwhile,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
         serving = _serve_locally(settings, port, meanwhile, layout, signals, announce, module)

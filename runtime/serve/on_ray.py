@@ -45,7 +45,13 @@ def run_on_ray(
     status = 1
     try:
         meanwhile = (
-            until_front_door.enter_context(starting(settings, room.port))
+            until_front_door.enter_context(
+                starting(
+                    settings,
+                    room.port,
+                    settings.shards.count if layout is None else shard_count(settings),
+                )
+            )
             if room.front_door
             else None
         )

@@ -1,6 +1,6 @@
 """The service's address while the service starts: it is taken at once, and whoever asks meanwhile
-is told to come back in a moment, instead of finding nobody. The very first start compiles, up to a
-minute.
+is told to come back in a moment, instead of finding nobody; and who asks for its health, that it is
+starting. The very first start compiles, up to a minute.
 
 Whoever listens afterwards gets the socket (hand_over), with those that wait in its queue; or says
 when to leave and opens one of its own (leave_when_told), as HAProxy's stand-in does: then for some
@@ -17,8 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
+import orjson
+
 from runtime.release import service_build, service_version
-from runtime.serve.listening import StartError
+from runtime.serve.listening import HEALTH_PATH, StartError
 from runtime.serve.unavailable import unavailable_response
 from runtime.settings import Settings
 
@@ -26,18 +28,20 @@ _BACKLOG = 128
 _LOOK_SECONDS = 0.05
 _CLIENT_SECONDS = 0.5  # for a client to say what it wants: one after the other is served here
 _REQUEST_BYTES = 65_536
+_HEALTH = re.compile(rb"(GET|HEAD) " + HEALTH_PATH.encode() + rb"/?(?:\?[^ ]*)? HTTP/")
 _REQUEST_ID = re.compile(rb"\r\nx-request-id:[ \t]*([!-~]{1,128})[ \t]*\r\n", re.IGNORECASE)
 
 
 @contextlib.contextmanager
-def starting(settings: Settings, port: int) -> Iterator[Starting | None]:
+def starting(settings: Settings, port: int, shards: int) -> Iterator[Starting | None]:
     """Answer there until the block ends, unless the answer would have to be encrypted: a client of
-    HTTPS can be told nothing before the certificate's owner is there.
+    HTTPS can be told nothing before the certificate's owner is there. shards: how many there are to
+    be.
     """
     if settings.http.tls_certfile:
         yield None
         return
-    meanwhile = Starting(settings.http.host, port)
+    meanwhile = Starting(settings.http.host, port, shards)
     try:
         yield meanwhile
     finally:
@@ -47,8 +51,9 @@ def starting(settings: Settings, port: int) -> Iterator[Starting | None]:
 class Starting:
     """Answers 503 on an address until it is handed over or closed."""
 
-    def __init__(self, host: str, port: int):
+    def __init__(self, host: str, port: int, shards: int):
         """Raises StartError."""
+        self._health = _health(shards)
         self._listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -127,6 +132,19 @@ class Starting:
         """With the headers that every answer carries, as far as a request is there in one piece."""
         given = _REQUEST_ID.search(request.partition(b"\r\n\r\n")[0] + b"\r\n")
         request_id = given[1].decode() if given else f"req_{os.urandom(16).hex()}"
-        return unavailable_response(
-            *self._headers, f"X-Request-ID: {request_id}", request_id=request_id
-        )
+        headers = (*self._headers, f"X-Request-ID: {request_id}")
+        if (asked := _HEALTH.match(request)) is not None:
+            return unavailable_response(*headers, body=self._health, is_sent=asked[1] == b"GET")
+        return unavailable_response(*headers, request_id=request_id)
+
+
+def _health(shards: int) -> bytes:
+    """What the service says of its health before anything is open, as its gateways say it later."""
+    health = {
+        "status": "starting",
+        "version": service_version(),
+        "build": service_build(),
+        "shards": {"open": 0, "total": shards},
+        "checks": {"shards": f"0 of {shards} are open"},
+    }
+    return orjson.dumps(health)

@@ -10,12 +10,18 @@ from runtime.errors import Unavailable
 from runtime.limits import RETRY_AFTER_SECONDS
 
 
-def unavailable_response(*headers: str, request_id: str | None = None) -> bytes:
-    """A whole HTTP response. headers: further ones, each a line."""
-    body = unavailable_body(
-        "The service is starting or restarting. Retry in a moment with the same Idempotency-Key.",
-        request_id,
-    )
+def unavailable_response(
+    *headers: str, request_id: str | None = None, body: bytes | None = None, is_sent: bool = True
+) -> bytes:
+    """A whole HTTP response. headers: further ones, each a line; body: in place of an error;
+    is_sent: whether it is, which it is not where it is asked for by HEAD.
+    """
+    if body is None:
+        body = unavailable_body(
+            "The service is starting or restarting. Retry in a moment with the same "
+            "Idempotency-Key.",
+            request_id,
+        )
     lines = (
         "HTTP/1.1 503 Service Unavailable",
         "Content-Type: application/json",
@@ -23,7 +29,7 @@ def unavailable_response(*headers: str, request_id: str | None = None) -> bytes:
         f"Content-Length: {len(body)}",
         *headers,
     )
-    return "".join(f"{line}\r\n" for line in (*lines, "")).encode() + body
+    return "".join(f"{line}\r\n" for line in (*lines, "")).encode() + (body if is_sent else b"")
 
 
 def unavailable_body(message: str, request_id: str | None = None) -> bytes:
