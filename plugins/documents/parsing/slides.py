@@ -36,7 +36,7 @@ _COMMENT_TEXT = qn("p:text")
 def read(file: BinaryIO, filename: str) -> Extraction:
     deck = Presentation(file)
     builder = TextBuilder()
-    cells = [0]
+    cells, diagrams = [0], dict[Any, list[str]]()
     for number, slide in enumerate(deck.slides, 1):
         builder.turn_to(number)
         title = slide.shapes.title
@@ -48,7 +48,7 @@ def read(file: BinaryIO, filename: str) -> Extraction:
             if title is None or shape.shape_id != title.shape_id
         ]
         for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
-            _add(builder, shape, cells)
+            _add(builder, shape, cells, diagrams)
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             builder.add(slide.notes_slide.notes_text_frame.text)
         for comment in _comments(slide):
@@ -67,8 +67,10 @@ def _shapes(shapes: Any, depth: int = 0) -> Iterator[Any]:
             yield shape
 
 
-def _add(builder: TextBuilder, shape: Any, cells: list[int]) -> None:
-    """cells: the number of all charts' points so far."""
+def _add(
+    builder: TextBuilder, shape: Any, cells: list[int], diagrams: dict[Any, list[str]]
+) -> None:
+    """cells: the number of all charts' points so far; diagrams: what those said that were shown."""
     if getattr(shape, "has_table", False):
         for row in shape.table.rows:
             builder.add(row_as_line([cell.text for cell in row.cells]), gap="\n")
@@ -79,7 +81,7 @@ def _add(builder: TextBuilder, shape: Any, cells: list[int]) -> None:
         for paragraph in shape.text_frame.paragraphs:
             builder.add(paragraph.text, gap="\n")
     else:
-        for paragraph in _of_diagram(shape):
+        for paragraph in _of_diagram(shape, diagrams):
             builder.add(paragraph, gap="\n")
 
 
@@ -129,14 +131,18 @@ def _shown(text: str, is_date: bool) -> str:
         return text
 
 
-def _of_diagram(shape: Any) -> Iterator[str]:
-    """The paragraphs of a SmartArt, in the order of its points."""
+def _of_diagram(shape: Any, read: dict[Any, list[str]]) -> list[str]:
+    """The paragraphs of a SmartArt, in the order of its points. Its part is read once, however
+    often it is shown.
+    """
     related = next(shape.element.iter(f"{_DIAGRAM}relIds"), None)
     rel = None if related is None else shape.part.rels.get(related.get(_RELATED))
     if rel is None or rel.is_external:
-        return
-    for text in parse_xml(rel.target_part.blob).iter(f"{_DIAGRAM}t"):
-        yield from _paragraphs(text)
+        return []
+    if (part := rel.target_part) not in read:
+        texts = parse_xml(part.blob).iter(f"{_DIAGRAM}t")
+        read[part] = [paragraph for text in texts for paragraph in _paragraphs(text)]
+    return read[part]
 
 
 def _comments(slide: Any) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 
 from plugins.documents.parsing import formats, markup, pdf, plain, sheets, slides, tables, word
 from plugins.documents.parsing.extraction import ParseFailed
+from tests.support.document_harness import DocumentHarness
 
 
 def saved(made: Any) -> io.BytesIO:
@@ -259,34 +260,49 @@ def test_notes_and_comments_of_a_word_file_follow_what_they_are_for() -> None:
     ]
 
 
+DIAGRAM = f'xmlns:dgm="{DRAWING}/diagram"'
+
+
+def frame(number: int = 9) -> Any:
+    """A shape that shows the diagram of its slide."""
+    from pptx.oxml import parse_xml
+    from pptx.oxml.ns import nsdecls
+
+    return parse_xml(
+        f"<p:graphicFrame {nsdecls('p', 'a', 'r')}><p:nvGraphicFramePr>"
+        f'<p:cNvPr id="{number}" name="d"/><p:cNvGraphicFramePr/><p:nvPr/></p:nvGraphicFramePr>'
+        '<p:xfrm><a:off x="0" y="0"/><a:ext cx="1" cy="1"/></p:xfrm>'
+        f'<a:graphic><a:graphicData uri="{DRAWING}/diagram">'
+        f'<dgm:relIds {DIAGRAM} r:dm="xdiagramData"/></a:graphicData></a:graphic>'
+        "</p:graphicFrame>"
+    )
+
+
+def diagram(*points: str) -> str:
+    from pptx.oxml.ns import nsdecls
+
+    point = "<dgm:pt><dgm:t><a:p><a:r><a:t>{}</a:t></a:r></a:p></dgm:t></dgm:pt>"
+    said = "".join(point.format(text) if text else "<dgm:pt/>" for text in points)
+    return f"<dgm:dataModel {DIAGRAM} {nsdecls('a')}><dgm:ptLst>{said}</dgm:ptLst></dgm:dataModel>"
+
+
 def test_diagrams_notes_and_comments_of_a_slide_are_read() -> None:
     from pptx import Presentation
-    from pptx.oxml import parse_xml
     from pptx.oxml.ns import nsdecls
 
     deck = Presentation()
     slide = deck.slides.add_slide(deck.slide_layouts[6])
-    diagram = f'xmlns:dgm="{DRAWING}/diagram"'
-    slide.shapes.element.append(
-        parse_xml(
-            f"<p:graphicFrame {nsdecls('p', 'a', 'r')}><p:nvGraphicFramePr>"
-            '<p:cNvPr id="9" name="d"/><p:cNvGraphicFramePr/><p:nvPr/></p:nvGraphicFramePr>'
-            '<p:xfrm><a:off x="0" y="0"/><a:ext cx="1" cy="1"/></p:xfrm>'
-            f'<a:graphic><a:graphicData uri="{DRAWING}/diagram">'
-            f'<dgm:relIds {diagram} r:dm="xdiagramData"/></a:graphicData></a:graphic>'
-            "</p:graphicFrame>"
-        )
-    )
+    slide.shapes.element.append(frame())
     notes = slide.notes_slide.notes_text_frame
     assert notes is not None
     notes.text = "Say hello."
-    point = "<dgm:pt><dgm:t><a:p><a:r><a:t>{}</a:t></a:r></a:p></dgm:t></dgm:pt>"
-    data = f"<dgm:dataModel {diagram} {nsdecls('a')}><dgm:ptLst>"
-    data += "".join(map(point.format, ("Plan", "Build"))) + "</dgm:ptLst></dgm:dataModel>"
     said = f"<p:cmLst {nsdecls('p')}><p:cm><p:text>Too long.</p:text></p:cm></p:cmLst>"
     file = with_parts(
         saved(deck),
-        {"ppt/diagrams/data1.xml": data, "ppt/comments/comment1.xml": said},
+        {
+            "ppt/diagrams/data1.xml": diagram("Plan", "Build"),
+            "ppt/comments/comment1.xml": said,
+        },
         {
             "ppt/slides/_rels/slide1.xml.rels": (
                 "</Relationships>",
@@ -297,6 +313,28 @@ def test_diagrams_notes_and_comments_of_a_slide_are_read() -> None:
         },
     )
     assert slides.read(file, "a.pptx").text == "Plan\nBuild\n\nSay hello.\n\nToo long."
+
+
+def test_a_diagram_that_is_shown_very_often_is_read_in_time(alone: DocumentHarness) -> None:
+    from pptx import Presentation
+
+    deck, often = Presentation(), 3_000
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    for number in range(often):
+        slide.shapes.element.append(frame(9 + number))
+    file = with_parts(
+        saved(deck),
+        {"ppt/diagrams/data1.xml": diagram("Plan", *[""] * 600_000)},
+        {
+            "ppt/slides/_rels/slide1.xml.rels": (
+                "</Relationships>", relationships(diagramData="../diagrams/data1.xml"),
+            )
+        },
+    )  # fmt: skip
+    document = alone.processed("often.pptx", file.getvalue())
+    assert (document["status"], document["error"]) == ("completed", None)
+    text = alone.service.request("GET", f"/v1/documents/{document['id']}/text", who=alone.token)
+    assert text.text.split("\n") == ["Plan"] * often
 
 
 def test_comments_on_the_cells_of_a_sheet_are_read() -> None:
