@@ -85,6 +85,7 @@ class NewNote(mneme.Body):
 
 
 NOTES = Table("notes.rows", key=("n",), row=bytes)
+RAISED = replace(NOTES, version=4)
 NOTE_ID = "nte_01hzx3v6k8c9qj2m4n5p7r8s9t0v1w2x"
 
 
@@ -224,6 +225,22 @@ def test_what_it_keeps_has_the_room_of_the_tier(tmp_path: Path) -> None:
                 NOTES_PLUGIN, operations=(replace(MAKE, handler=lambda *_: {**put(*_), "x": 7}),)
             ),
             ["notes.create: its answer names x, which the model does not have"],
+        ),
+        (
+            replace(
+                NOTES_PLUGIN,
+                tables=(RAISED,),
+                migrations={("notes.rows", 1): lambda row: row, ("notes.rows", 4): bytes},
+            ),
+            [
+                "table notes.rows is at version 4, and no migration takes its rows from 2",
+                "table notes.rows is at version 4, and no migration takes its rows from 3",
+                "a migration of notes.rows begins at version 4, which no earlier release wrote",
+            ],
+        ),
+        (
+            replace(NOTES_PLUGIN, migrations={("notes.row", 1): lambda row: row}),
+            ["a migration is of notes.row, which is none of its tables"],
         ),
         (
             replace(NOTES_PLUGIN, operations=(replace(MAKE, credits=-5),)),

@@ -68,6 +68,27 @@ def _declarations(plugin: Plugin) -> Iterator[str]:
     for table in plugin.tables:
         if not table.sealed and table.row is not bytes:
             yield f"table {table.name}: rows of structs lie open; leave out sealed=False"
+    yield from _migrations(plugin)
+
+
+def _migrations(plugin: Plugin) -> Iterator[str]:
+    """What keeps a store of an earlier release from being opened."""
+    tables = {table.name: table for table in plugin.tables}
+    for table in tables.values():
+        for before in range(1, table.version):
+            is_taken = before in table.reshape or before + 1 == table.sealed_from
+            if not is_taken and (table.name, before) not in plugin.migrations:
+                yield (
+                    f"table {table.name} is at version {table.version}, and no migration takes "
+                    f"its rows from {before} to {before + 1}"
+                )
+    for name, before in plugin.migrations:
+        if name not in tables:
+            yield f"a migration is of {name}, which is none of its tables"
+        elif not 0 < before < tables[name].version:
+            yield (
+                f"a migration of {name} begins at version {before}, which no earlier release wrote"
+            )
 
 
 def _judged(operation: Operation, buckets: Iterable[str]) -> Iterator[str]:
