@@ -1735,9 +1735,10 @@ class GraphEntities:
         Two entries for the same thing become the one named `into`: it gets the names, the
         attributes where it has none of its own, the relationships with their ids and times,
         and the mentions; then the other one is gone, and its name means this one. A large
-        entity is merged in several calls: again until `complete`. Needs the scope `write`.
-        Part of the feature `graph_write`, which not every tier has. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        entity is merged in several calls: again until `complete`. A name that several
+        entities go by is 409, with their ids. Needs the scope `write`. Part of the feature
+        `graph_write`, which not every tier has. A repeated Idempotency-Key repeats the
+        answer for 24 hours.
 
         entity_name  The entity name.
         into         The entity that stays, by name, alias or id.
@@ -3040,7 +3041,7 @@ class Memories:
         id: str,
         *,
         content: str | Unset = UNSET,
-        importance: float | Unset = UNSET,
+        importance: float | Unset | None = UNSET,
         metadata: Mapping[str, Any] | Unset | None = UNSET,
         title: str | Unset | None = UNSET,
         tags: Sequence[str] | Unset | None = UNSET,
@@ -3060,7 +3061,6 @@ class Memories:
 
         id              The id of the resource.
         content         The text to remember, 1 to 100,000 characters.
-        importance      How much it matters, 0 to 1.
         expires_at      When it ceases to be readable.
         wait_for_index  Wait up to 30 seconds for new content to be searchable.
         prefer          `respond-async`, or `wait=N` to wait up to N seconds for a job.

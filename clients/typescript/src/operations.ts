@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 196c686c29c52a5070c756326533d7cdb37cc513455d4a9bfb2107e3c1f2c3f3
+// SHA-256 of the document: e04f57fd04796adc25b802875706d16851c0e42992a13b2f477f1cea07f922c4
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -1511,8 +1511,9 @@ export class GraphEntities {
    * Two entries for the same thing become the one named `into`: it gets the names, the attributes
    * where it has none of its own, the relationships with their ids and times, and the mentions;
    * then the other one is gone, and its name means this one. A large entity is merged in several
-   * calls: again until `complete`. Needs the scope `write`. Part of the feature `graph_write`,
-   * which not every tier has. A repeated Idempotency-Key repeats the answer for 24 hours.
+   * calls: again until `complete`. A name that several entities go by is 409, with their ids.
+   * Needs the scope `write`. Part of the feature `graph_write`, which not every tier has. A
+   * repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly merge = (
     entityName: string,

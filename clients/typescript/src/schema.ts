@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 196c686c29c52a5070c756326533d7cdb37cc513455d4a9bfb2107e3c1f2c3f3
+// SHA-256 of the document: e04f57fd04796adc25b802875706d16851c0e42992a13b2f477f1cea07f922c4
 
 export interface paths {
     "/docs": {
@@ -1305,7 +1305,7 @@ export interface paths {
         put?: never;
         /**
          * Merge an entity into another one
-         * @description Two entries for the same thing become the one named `into`: it gets the names, the attributes where it has none of its own, the relationships with their ids and times, and the mentions; then the other one is gone, and its name means this one. A large entity is merged in several calls: again until `complete`. Needs the scope `write`. Part of the feature `graph_write`, which not every tier has. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description Two entries for the same thing become the one named `into`: it gets the names, the attributes where it has none of its own, the relationships with their ids and times, and the mentions; then the other one is gone, and its name means this one. A large entity is merged in several calls: again until `complete`. A name that several entities go by is 409, with their ids. Needs the scope `write`. Part of the feature `graph_write`, which not every tier has. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         post: operations["graph.entities.merge"];
         delete?: never;
@@ -4431,7 +4431,7 @@ export interface components {
             n: number;
         };
         Health: {
-            /** @description `ok`, `degraded` (was ready, a shard is missing now; with 200: the object store or a disk takes nothing) or `starting`. */
+            /** @description `ok`, `degraded` (was ready, a shard is missing now; with 200: the object store takes nothing) or `starting`. */
             status: string;
             version: string;
             build: string;
@@ -5190,15 +5190,11 @@ export interface components {
             /** @description Of a file that was changed: the event of its current version. */
             outbox_event_id: string | null;
         };
-        /** @description Absent fields stay. null clears title, expires_at, tags and metadata; metadata is replaced whole. */
+        /** @description Absent fields stay. null clears title, expires_at, tags and metadata, and makes importance what it is of a new memory; metadata is replaced whole. */
         MemoryPatch: {
             /** @description The text to remember, 1 to 100,000 characters. */
             content?: string;
-            /**
-             * @description How much it matters, 0 to 1.
-             * @default 0.5
-             */
-            importance?: number;
+            importance?: number | null;
             metadata?: {
                 [key: string]: unknown;
             } | null;
