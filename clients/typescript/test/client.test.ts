@@ -111,6 +111,8 @@ test("files go up from bytes, text and a path, and come back", async () => {
   const garden = await client.waitDocument((await client.documents.upload(file)).document.id);
   expect(await client.documents.text(garden.id)).toBe("The garden has a pond.");
   expect(() => client.documents.upload("no name")).toThrow("needs a filename");
+  const two = { filename: "a.txt", tags: ["house", "red, blue"] };
+  expect(() => client.documents.upload("labels", two)).toThrow("tags: no comma");
   const broken = await client.documents.upload("%PDF-1.7 and no more", { filename: "b.pdf" });
   await expect(client.waitDocument(broken)).rejects.toBeInstanceOf(ProcessingFailed);
 });
