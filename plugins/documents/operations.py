@@ -83,7 +83,7 @@ def upload(ctx: WriteContext, body: NewDocument) -> Reply:
         id=ctx.new_id("doc"), ordinal=ordinal, number=collection.number,
         collection_id=collection.id, filename=file.filename, media_type=file.media_type,
         size=file.size_bytes, sha256=file.sha256, created_at=ctx.now, updated_at=ctx.now,
-        **queued(ctx, ordinal), **_given(body),
+        **queued(ctx, ordinal, file.charset), **_given(body),
     )  # fmt: skip
     unneeded = add(ctx, row, blob)
     if unneeded is not None:
@@ -115,16 +115,19 @@ def _again(ctx: WriteContext, row: DocumentRow, body: NewDocument) -> DocumentRo
         status=PENDING,
         filename=body.file.filename,
         **FRESH,
-        **queued(ctx, row.ordinal),
+        **queued(ctx, row.ordinal, body.file.charset),
         **_given(body),
     )
 
 
-def queued(ctx: WriteContext, ordinal: int) -> dict[str, Any]:
-    """The job that will read the document, and what it may cost, set aside."""
+def queued(ctx: WriteContext, ordinal: int, charset: str | None = None) -> dict[str, Any]:
+    """The job that will read the document, and what it may cost, set aside. charset: the encoding
+    that is said of a text.
+    """
+    said = {} if charset is None else {"charset": charset}
     job_id = ctx.enqueue(
         "documents.process",
-        {"ordinal": ordinal, "phase": "begin"},
+        {"ordinal": ordinal, "phase": "begin", **said},
         group=concurrency_group_of(ctx, "documents"),
     )
     charge = metering.reserve(

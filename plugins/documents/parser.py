@@ -108,9 +108,11 @@ class StoredDocument:
             _running -= 1
             leash.pull()
 
-    async def read(self) -> Extraction:
-        """All that the file says. Raises ParseFailed, NoRoom."""
-        extraction = (await self.parse("read")).extraction
+    async def read(self, charset: str | None = None) -> Extraction:
+        """All that the file says; charset: the encoding that is said of a text. Raises ParseFailed,
+        NoRoom.
+        """
+        extraction = (await self.parse("read", charset=charset)).extraction
         if extraction is None:
             raise LookupError("the parser read a file and gave nothing")
         return extraction

@@ -273,7 +273,7 @@ async def _parse(step: Step, payload: Payload, models: Models) -> Read:
         return Read(Extraction(page_count=1), [], pages=[1])
     if kind in formats.SOUND:
         return await _hear(step, models)
-    extraction = await step.source.read()
+    extraction = await step.source.read(charset=payload.get("charset"))
     if extraction.pictures and models.recogniser is not None:
         return Read(extraction, [], pages=extraction.pictures)
     if not extraction.text:

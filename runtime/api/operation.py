@@ -183,7 +183,8 @@ class UploadedFile(BaseModel):
     media_type: str = Field(description="What its content is.")
     size_bytes: int = Field(description="Its length.")
     sha256: str = Field(description="Hex digest of its content.")
-    # Where it was put is no part of what the request means.
+    # Where it was put is no part of what the request means, nor is how its letters are written.
+    charset: str | None = Field(default=None, exclude=True)
     blob_name: str = Field(exclude=True)
     blob_key: bytes = Field(exclude=True, repr=False)
 

@@ -39,6 +39,7 @@ from runtime.limits import (
     FORM_FIELD_BYTES_MAX,
     FORM_OVERHEAD_BYTES_MAX,
     FORM_PARTS_MAX,
+    NAME_CHARS_MAX,
     UPLOAD_HEAD_BYTES,
     UPLOAD_WRITE_BYTES,
     UPLOADS_AT_ONCE_MAX,
@@ -122,6 +123,7 @@ class UploadReader:
                 sha256=blob.sha256,
                 blob_name=blob.name,
                 blob_key=blob.key,
+                charset=form.charset,
             )
             return self._model.model_validate(body)
         finally:
@@ -176,12 +178,13 @@ class _Form:
     def __init__(self, boundary: bytes):
         self.fields: list[tuple[str, str]] = []
         self.filename: str | None = None
+        self.charset: str | None = None  # that the file's part says it is in
         self.file = bytearray()
         self.file_bytes = 0
         self._parts = 0
         self._complete = False
         self._header_name, self._header_value = bytearray(), bytearray()
-        self._disposition = b""
+        self._disposition = self._content_type = b""
         self._name = ""
         self._value: bytearray | None = None  # of a field; None while the file comes in
         callbacks: Any = {
@@ -222,11 +225,14 @@ class _Form:
         self._parts += 1
         if self._parts > FORM_PARTS_MAX:
             raise BadRequest(f"The form has more than {FORM_PARTS_MAX} parts.")
-        self._disposition = b""
+        self._disposition = self._content_type = b""
 
     def _header_ends(self) -> None:
-        if self._header_name.strip().lower() == b"content-disposition":
+        name = self._header_name.strip().lower()
+        if name == b"content-disposition":
             self._disposition = bytes(self._header_value)
+        elif name == b"content-type":
+            self._content_type = bytes(self._header_value)
         self._header_name.clear()
         self._header_value.clear()
 
@@ -238,6 +244,8 @@ class _Form:
             if self.filename is not None:
                 raise ValidationFailed.at(("body", FILE_FIELD), "may be sent only once", "repeated")
             self.filename = _filename(options.get(b"filename", b"").decode("utf-8", "replace"))
+            _, about = parse_options_header(self._content_type)
+            self.charset = about.get(b"charset", b"").decode("latin-1")[:NAME_CHARS_MAX] or None
             self._value = None
 
     def _part_data(self, data: bytes, start: int, end: int) -> None:

@@ -117,11 +117,15 @@ class InProcess:
         *,
         who: str,
         headers: dict[str, str] | None = None,
+        content_type: str | None = None,
         **fields: str,
     ) -> httpx.Response:
-        """POST /v1/documents/upload with these form fields."""
+        """POST /v1/documents/upload with these form fields; content_type: what the file's part says
+        that it is.
+        """
         sent = {**(headers or {}), "Authorization": f"Bearer {who}"}
-        form = {"files": {"file": (filename, content)}, "data": fields, "headers": sent}
+        file = (filename, content, content_type) if content_type else (filename, content)
+        form = {"files": {"file": file}, "data": fields, "headers": sent}
         return self._runner.run(self.client.post("/v1/documents/upload", **form))
 
     def processed(

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from . import formats as f
+from .encodings import declared, in_utf8
 from .extraction import Failure, ParseFailed, ParserReply
 from .sandbox import confine, missing
 
@@ -29,6 +30,9 @@ READERS = {
     f.JSON: "plain:read_json", f.HTML: "markup:read_html", f.EML: "markup:read_mail",
     f.SRT: "subtitles:read_srt", f.VTT: "subtitles:read_vtt",
 }  # fmt: skip
+
+# Of the others some say themselves what they are in, and the rest are no texts.
+DECLARABLE = (f.TXT, f.MARKDOWN, f.CSV, f.JSON, *f.SUBTITLES)
 
 
 def main() -> None:
@@ -72,7 +76,10 @@ def _work(order: dict[str, Any]) -> Any:
     if task == "read":
         module, _, function = READERS[media_type].partition(":")
         read = getattr(importlib.import_module(f"{__package__}.{module}"), function)
-        return lambda file: ParserReply(extraction=read(file, order["filename"]))
+        named = declared(order.get("charset")) if media_type in DECLARABLE else None
+        return lambda file: ParserReply(
+            extraction=read(file if named is None else in_utf8(file, named), order["filename"])
+        )
     if task == "show":
         from . import pictures
 

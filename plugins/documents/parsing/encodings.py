@@ -6,16 +6,22 @@ letters is in, its letters beyond ASCII tell: those of the right encoding are al
 Where several encodings would do, cp1252 is the one. Anything else charset-normalizer is asked, for
 the encodings that there are many files in; where all that it has to go by is a few letters, or the
 text looks odd, nobody knows.
+
+What whoever sends it says that it is in goes before all that, but not before what it shows itself.
 """
 
 from __future__ import annotations
 
+import codecs
+import io
 import re
 import string
 from itertools import islice
+from typing import BinaryIO
 
 from .extraction import ParseFailed
 
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SAMPLE_BYTES_MAX = 1024 * 1024
 _RUNS_MAX = 10_000  # of characters beyond ASCII, that are looked at
 _RUN_LETTERS_MAX = 4  # beyond ASCII in a row, in Latin writing
@@ -39,6 +45,35 @@ _LAST_CONTROL = "\x9f"
 _ASCII_LETTERS = string.ascii_letters.encode()
 _IN_WORDS = "’‘–—·…\xad"
 _BESIDE_WORDS = _IN_WORDS + "“”„‚«»‹›•€£¥§©®™°²³ªº¿¡\xa0"
+
+
+def declared(charset: str | None) -> str | None:
+    """The encoding that a text is said to be in, where it is one that texts may be in."""
+    try:
+        b"".decode(charset or "utf-8")
+        return charset
+    except (LookupError, ValueError):  # nobody knows it, or it is none of letters
+        return None
+
+
+def in_utf8(file: BinaryIO, encoding: str) -> BinaryIO:
+    """A text in the encoding that is said of it, as UTF-8; as it is where it cannot be in that, or
+    says itself what it is in: by a mark of order, or by letters in UTF-8.
+    """
+    raw = file.read()
+    says_itself = raw.startswith(_MARKS) or (not raw.isascii() and _is_utf8(raw))
+    try:
+        return io.BytesIO(raw if says_itself else raw.decode(encoding).encode())
+    except UnicodeError:
+        return io.BytesIO(raw)
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def guessed(raw: bytes) -> str:
