@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: e04f57fd04796adc25b802875706d16851c0e42992a13b2f477f1cea07f922c4
+// SHA-256 of the document: d3c7cf2f43e0da8331aaebe6f78dc66103a2c9a71518d4c02d4c82de705ca961
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

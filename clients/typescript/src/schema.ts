@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: e04f57fd04796adc25b802875706d16851c0e42992a13b2f477f1cea07f922c4
+// SHA-256 of the document: d3c7cf2f43e0da8331aaebe6f78dc66103a2c9a71518d4c02d4c82de705ca961
 
 export interface paths {
     "/docs": {
@@ -6964,6 +6964,7 @@ export interface components {
             size_bytes: number;
             /** @description Hex digest of its content. */
             sha256: string;
+            charset?: string | null;
             blob_name: string;
             /** Format: binary */
             blob_key: string;
