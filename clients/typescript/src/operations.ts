@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: d3c7cf2f43e0da8331aaebe6f78dc66103a2c9a71518d4c02d4c82de705ca961
+// SHA-256 of the document: df6d1ee5f9a607371b97ed43bf7e9610dd9a1480d8a8ce2df2e18b22cde40105
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

@@ -16,6 +16,7 @@ import pytest
 import serve_app
 from runtime.api import Reply
 from runtime.errors import Conflict
+from runtime.limits import GROUP_COMMIT_SECONDS_MAX
 from runtime.shard.writer import Joint, StorageFailed, WriteOutcome, Writer
 from storage.store import Committed, DeviceFailed, Transaction
 from tests.support.stores import ALICE, BLOBS, blobs, open_store
@@ -133,6 +134,14 @@ def test_an_account_alone_has_a_whole_group_and_in_a_crowd_as_long_as_the_commit
     groups = noting.groups()
     assert "ada" in groups[0] and len(groups[0]) <= 4, "no longer than a commit, or the other one"
     assert all(len(group) <= 3 for group in groups[1:]) and sum(map(len, groups)) == 21
+
+
+def test_a_group_of_many_accounts_is_no_longer_than_its_bound(noting: Noting) -> None:
+    """Whoever is first in it waits for all of it."""
+    of_many = [(f"of {number}", f"account {number}") for number in range(40)]
+    asyncio.run(noting.run(*of_many, seconds=GROUP_COMMIT_SECONDS_MAX / 2))
+    groups = noting.groups()
+    assert sum(map(len, groups)) == 40 and sorted(map(len, groups))[len(groups) // 2] <= 5, groups
 
 
 def test_what_is_nobodys_comes_after_all_before_it_and_before_all_after_it(
