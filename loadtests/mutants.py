@@ -448,6 +448,20 @@ MUTANTS = (
         "test_however_many_go_through_many_things_one_piece_is_done_a_round",
     ),
     Mutant(
+        "a transaction holds itself",
+        "storage/store/transaction.py",
+        "        self._of = root\n",
+        "        self._of = root or self\n",
+        "tests/runtime/test_garbage.py::test_no_write_leaves_anything_to_the_collector",
+    ),
+    Mutant(
+        "a refusal holds what it was raised through",
+        "runtime/errors.py",
+        "self.__traceback__ = self.__context__ = self.__cause__ = None",
+        "self.__cause__ = None",
+        "tests/runtime/test_garbage.py::test_no_refusal_leaves_anything_to_the_collector",
+    ),
+    Mutant(
         "lengthy writes never rest",
         "runtime/shard/writes.py",
         "if not cores().are_crowded():",

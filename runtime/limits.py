@@ -123,7 +123,7 @@ ACCESSES_WRITTEN_AFTER_SECONDS = (
     10.0  # each is a row rewritten; one that is noted again meanwhile costs nothing
 )
 USAGE_UNWRITTEN_EVENTS_MAX = 8_192
-USAGE_TENANTS_TOGETHER_MAX = 16  # of a write, which others wait for
+USAGE_ACCOUNTS_TOGETHER_MAX = 16  # of a write, which others wait for
 ACCESSES_UNWRITTEN_MAX = 8_192
 USAGE_EVENTS_KEPT_SECONDS = 2 * 24 * 3600
 USAGE_HOURS_KEPT_SECONDS = 62 * 24 * 3600

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from plugins.graph import statistics as graph_stats
-from plugins.graph.limits import CLAIMED_BY_EXPORTED_MAX
+from plugins.graph.limits import CLAIMING_MEMORIES_EXPORTED_MAX
 from plugins.graph.queries import ends_of, entity_view, relationship_view
 from plugins.graph.rows import (
     ENTITIES,
@@ -65,7 +65,7 @@ def _claiming(ctx: ReadContext, row: EntityRow, sight: Sight) -> list[tuple[str,
         memory for (_, memory), taken_for in ctx[MENTIONS].scan(row.ordinal) if taken_for != GIVEN
     )
     seen = (memory for memory in said if memory not in sight.gone)
-    return _versions(ctx, islice(seen, CLAIMED_BY_EXPORTED_MAX))
+    return _versions(ctx, islice(seen, CLAIMING_MEMORIES_EXPORTED_MAX))
 
 
 def _versions(ctx: ReadContext, memories: Iterable[int]) -> list[tuple[str, int]]:

@@ -23,7 +23,7 @@ from plugins.collections import find_collection
 from plugins.graph import statistics as graph_stats
 from plugins.graph.limits import (
     ALIASES_MAX,
-    CLAIMED_BY_EXPORTED_MAX,
+    CLAIMING_MEMORIES_EXPORTED_MAX,
     ENDS_PER_CLAIM_ITEMS_MAX,
     SOURCES_PER_CLAIM_MAX,
 )
@@ -69,7 +69,7 @@ Version = tuple[MemoryId, int]  # of a memory
 class ClaimedEntity(Body):
     """The memories whose claims speak of an entity, some of them, and what they call it besides."""
 
-    by: list[Version] = Field(default_factory=list, max_length=CLAIMED_BY_EXPORTED_MAX)
+    by: list[Version] = Field(default_factory=list, max_length=CLAIMING_MEMORIES_EXPORTED_MAX)
     aliases: list[Name] = Field(default_factory=list, max_length=ALIASES_MAX)
 
 

@@ -33,7 +33,7 @@ from runtime.errors import Unavailable
 from runtime.limits import (
     ACCESSES_UNWRITTEN_MAX,
     ACCESSES_WRITTEN_AFTER_SECONDS,
-    USAGE_TENANTS_TOGETHER_MAX,
+    USAGE_ACCOUNTS_TOGETHER_MAX,
     USAGE_TIMED_REQUESTS_MAX,
     USAGE_UNWRITTEN_EVENTS_MAX,
     USAGE_WRITTEN_AFTER_SECONDS,
@@ -200,8 +200,8 @@ class UsageBuffer:
                     for who in tenants
                 ]
                 some = [
-                    dict(records[first : first + USAGE_TENANTS_TOGETHER_MAX])
-                    for first in range(0, len(records), USAGE_TENANTS_TOGETHER_MAX)
+                    dict(records[first : first + USAGE_ACCOUNTS_TOGETHER_MAX])
+                    for first in range(0, len(records), USAGE_ACCOUNTS_TOGETHER_MAX)
                 ]
                 refusals = await asyncio.gather(*map(self._written, some))
                 for part, refused in zip(some, refusals, strict=True):

@@ -74,7 +74,7 @@ def test_one_write_for_all_tenants() -> None:
 
 def test_of_many_tenants_some_are_written_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others' writes wait for one of these; what of them is refused comes again, and no more."""
-    monkeypatch.setattr(usage_buffer, "USAGE_TENANTS_TOGETHER_MAX", 3)
+    monkeypatch.setattr(usage_buffer, "USAGE_ACCOUNTS_TOGETHER_MAX", 3)
 
     async def check(buffer: UsageBuffer, written: list) -> None:
         tenants = [dataclasses.replace(KEY, tenant_number=number) for number in range(8)]
