@@ -15,9 +15,7 @@ ENDS_PER_CLAIM_ITEMS_MAX = 1_000  # that are remembered
 CLAIMS_COMPARED_MAX = 200
 CLAIMS_PER_ENTITY_READ_MAX = 1_000
 SOURCES_PER_CLAIM_MAX = 64
-CLAIMING_MEMORIES_EXPORTED_MAX = (
-    8  # memories that an export names of an entity; claims name the others
-)
+CLAIMING_MEMORIES_EXPORTED_MAX = 8  # of an entity; its claims name the others
 SOURCE_MEMORIES_SHOWN_MAX = 50
 ENTITIES_IN_QUERY_MAX = 8
 QUERY_WORDS_READ_MAX = 40

@@ -47,19 +47,19 @@ def on_a_thread(look: Callable[[], None]) -> None:
 
 
 def test_a_thread_comes_soon_and_those_that_it_starts_as_usual() -> None:
-    usual = slice_of(threading.get_native_id())
+    own = slice_of(threading.get_native_id())
 
     def look() -> None:
         come_soon()
-        assert slice_of(threading.get_native_id()) == (SLICE_NS if KNOWS_SLICES else usual)
-        on_a_thread(lambda: check_usual(usual))
+        assert (slice_of(threading.get_native_id()) == SLICE_NS) == KNOWS_SLICES
+        on_a_thread(check_usual)
 
     on_a_thread(look)
-    check_usual(usual)
+    assert slice_of(threading.get_native_id()) == own
 
 
-def check_usual(usual: int) -> None:
-    assert slice_of(threading.get_native_id()) == usual
+def check_usual() -> None:
+    assert slice_of(threading.get_native_id()) != SLICE_NS
 
 
 def test_the_loop_the_writer_and_the_model_come_soon(tmp_path: Path) -> None:
