@@ -26,13 +26,20 @@ _ATTRIBUTES = struct.Struct("=IIQiIQQQII")
 _SCHED_OTHER, _RESET_ON_FORK = 0, 1
 
 
+def last() -> int:
+    """The niceness of what takes long; never below that of the service, which may have been told to
+    come after others, and could not be lowered again.
+    """
+    return max(LAST, os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+
 def go_last() -> None:
     """Let this thread, or where the system knows none by itself nobody, have a processor only when
     others leave one. For what takes long without the interpreter's lock: whoever holds that, and
     gets no processor, makes all others wait.
     """
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LAST)
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), last())
 
 
 def come_soon() -> None:
@@ -43,11 +50,14 @@ def come_soon() -> None:
     if sys.platform != "linux" or call is None:
         return
     own = threading.get_native_id()
+    niceness = os.getpriority(os.PRIO_PROCESS, own)
+    if os.sched_getscheduler(own) != _SCHED_OTHER or niceness < 0:
+        return  # whoever runs the service has said how its threads come
     attributes = _ATTRIBUTES.pack(
         _ATTRIBUTES.size,
         _SCHED_OTHER,
         _RESET_ON_FORK,
-        os.getpriority(os.PRIO_PROCESS, own),
+        niceness,
         0,
         SLICE_NS,
         *(0, 0, 0, 0),

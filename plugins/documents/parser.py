@@ -33,7 +33,7 @@ import msgspec
 
 from plugins.documents.limits import PARSER_OUTPUT_BYTES_MAX, PARSERS_AT_ONCE_MAX
 from plugins.documents.parsing.extraction import Extraction, ParseFailed, ParserReply
-from runtime.processor_turns import LAST
+from runtime.processor_turns import last
 from storage.blobs import Blob, BlobDamaged, BlobMissing, BlobStore
 
 _decode_answer = msgspec.msgpack.Decoder(ParserReply).decode
@@ -166,7 +166,7 @@ def parse_file(
     )
     with child:
         # Whoever waits for an answer goes first, but not for ever: a file has so many seconds.
-        os.setpriority(os.PRIO_PROCESS, child.pid, LAST)
+        os.setpriority(os.PRIO_PROCESS, child.pid, last())
         if leash is not None:
             leash.hold(child)
         try:

@@ -93,6 +93,7 @@ class LoopTurns:
             return
         if self._given > LOOP_REST_SECONDS and self._must_rest():
             self._given, self._is_open = 0.0, True
+            self._slice_began = time.monotonic() + LOOP_REST_SECONDS  # a rest is no round
             asyncio.get_running_loop().call_later(LOOP_REST_SECONDS, self._end)
             return
         # A round that others made long lets more go on: one a round would wait for all of those.

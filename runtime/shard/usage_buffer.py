@@ -77,6 +77,7 @@ class UsageBuffer:
         self._writing = asyncio.Lock()
         self._alarm: asyncio.TimerHandle | None = None
         self._task: asyncio.Task | None = None
+        self._flushes: set[asyncio.Task[None]] = set()
 
     @property
     def unwritten(self) -> int:
@@ -172,7 +173,15 @@ class UsageBuffer:
     async def flush(self, *, accesses_too: bool = True) -> None:
         """Write down what there is. What cannot be written stays, and is tried again a second
         later; accesses and times are dropped then.
+
+        Whoever waits for it may go: it is done all the same, for all accounts.
         """
+        flush = asyncio.create_task(self._flush(accesses_too))
+        self._flushes.add(flush)  # the loop itself holds tasks weakly
+        flush.add_done_callback(self._flushes.discard)
+        await asyncio.shield(flush)
+
+    async def _flush(self, accesses_too: bool) -> None:
         async with self._writing:
             if self._alarm is not None:
                 self._alarm.cancel()
@@ -203,14 +212,17 @@ class UsageBuffer:
                     dict(records[first : first + USAGE_ACCOUNTS_TOGETHER_MAX])
                     for first in range(0, len(records), USAGE_ACCOUNTS_TOGETHER_MAX)
                 ]
-                refusals = await asyncio.gather(*map(self._written, some))
-                for part, refused in zip(some, refusals, strict=True):
-                    if refused is not None:
-                        log.error("usage was not written: %s", refused.message)
+                results = await asyncio.gather(*map(self._write, some), return_exceptions=True)
+                for part, result in zip(some, results, strict=True):
+                    if isinstance(result, Unavailable):
+                        log.error("usage was not written: %s", result.message)
                         self._put_back(
                             {who: counts[who] for who in part if who in counts},
                             {who: charges[who] for who in part if who in charges},
                         )
+                for result in results:
+                    if isinstance(result, BaseException) and not isinstance(result, Unavailable):
+                        raise result
             if self._accesses:
                 self._set_alarm()
 
@@ -224,14 +236,6 @@ class UsageBuffer:
         self._alarm = None
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(self.flush(accesses_too=loop.time() >= self._accesses_due))
-
-    async def _written(self, records: dict[Tenant, Record]) -> Unavailable | None:
-        """Write these down; -> why they could not be."""
-        try:
-            await self._write(records)
-        except Unavailable as refused:
-            return refused
-        return None
 
     def _put_back(self, counts: dict[Tenant, Counts], charges: dict[Tenant, Charges]) -> None:
         for tenant, theirs in counts.items():

@@ -256,7 +256,8 @@ class Writer:
         except StoreFull as full:
             log.error("write refused: %s", full)
             self._stats["disk_full_total"] += 1
-            self._full_since = self._full_since or time.monotonic()
+            if not isinstance(full, StoreAtBound):
+                self._full_since = self._full_since or time.monotonic()
             group = group or self._all()
             for waiting in group:
                 waiting.outcome = None

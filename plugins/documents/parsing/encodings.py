@@ -40,6 +40,11 @@ _ALPHABETS = (
     "ëïéèöüáóê", "áðéíóúýþæö", "àçéèíïóòúü", "ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž",
     "áéíóöőúüű", "čćđšž", "ăâîșțşţ", "çğıi\u0307öşüâîû", "ąčęėįšųūž", "āčēģīķļņšūž", "äöõüšž", "ëç",
 )  # fmt: skip
+# By the names that Python gives them; those of its own, such as unicode_escape, are none of texts.
+_OF_TEXTS = re.compile(
+    r"ascii|utf-(?:8|16|32)(?:-\w+)?|(?:cp|ptcp|kz)\d+|iso(?:8859-\d+|2022_\w+)|koi8-\w|mac-\w+|"
+    r"big5\w*|euc_\w+|gb\w+|hz|hp-roman8|johab|shift_jis\w*|tis-620"
+)
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _LAST_CONTROL = "\x9f"
 _ASCII_LETTERS = string.ascii_letters.encode()
@@ -48,12 +53,14 @@ _BESIDE_WORDS = _IN_WORDS + "“”„‚«»‹›•€£¥§©®™°²³ªº
 
 
 def declared(charset: str | None) -> str | None:
-    """The encoding that a text is said to be in, where it is one that texts may be in."""
-    try:
-        b"".decode(charset or "utf-8")
-        return charset
-    except (LookupError, ValueError):  # nobody knows it, or it is none of letters
+    """The encoding that a text is said to be in, where it is one that texts are in."""
+    if not charset:
         return None
+    try:
+        found = codecs.lookup(charset)
+    except (LookupError, ValueError):  # nobody knows it
+        return None
+    return found.name if _OF_TEXTS.fullmatch(found.name) else None
 
 
 def in_utf8(file: BinaryIO, encoding: str) -> BinaryIO:

@@ -5,6 +5,7 @@ lost.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -87,6 +88,21 @@ def test_of_many_tenants_some_are_written_at_a_time(monkeypatch: pytest.MonkeyPa
         assert buffer.unwritten == 3
         await buffer.flush()
         assert {number for _, number in written[-1]} == {0, 1, 2} and buffer.unwritten == 0
+
+    buffered(check)
+
+
+def test_it_is_written_although_whoever_asked_for_it_has_gone() -> None:
+    async def check(buffer: UsageBuffer, written: list) -> None:
+        buffer.request(KEY, "memories.get", 1)
+        asked = asyncio.create_task(buffer.flush())
+        for _ in range(2):  # until it has begun
+            await asyncio.sleep(0)
+        asked.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asked
+        await buffer.flush()
+        assert [set(records) for records in written] == [{(7, 1)}]
 
     buffered(check)
 
