@@ -30,7 +30,7 @@ flow alone, as a model that no request is read as.
 
 Records of kinds nobody takes in are counted as skipped: the account itself, API keys and webhooks,
 whose secrets nobody has, deliveries, usage, bills, documents, whose files are no part of an export,
-and what memories say in profiles, which is read again from them.
+and what memories say in profiles and in the graph, which is read again from them.
 """
 
 from __future__ import annotations
@@ -324,12 +324,10 @@ def price(body: Import | ImportPart) -> int:
     """What taking in these records may cost: a credit for each memory, and for each entity and
     relationship that somebody entered.
     """
-    return sum(map(_is_priced, body.records))
-
-
-def _is_priced(entry: SentRecord) -> bool:
-    was_entered = entry.kind in PRICED and entry.record.get("asked_for") is True
-    return entry.kind == "memory" or was_entered
+    return sum(
+        entry.kind == "memory" or (entry.kind in PRICED and entry.record.get("asked_for") is True)
+        for entry in body.records
+    )
 
 
 def settle_import(ctx: WriteContext, body: Import) -> None:
@@ -365,11 +363,11 @@ async def _checked(records: Sequence[SentRecord]) -> Sequence[SentRecord]:
 def import_part(ctx: WriteContext, body: ImportPart) -> dict[str, Any]:
     """One transaction: all of these records, or none."""
     summary: dict[str, dict[str, int]] = {"created": {}, "known": {}, "skipped": {}}
-    restore, credits = ctx.registry.restore, 0
+    restore = ctx.registry.restore
     is_known = isinstance(body, OwnPart) or _is_own_block(ctx, body)
     origin = Origin(_renaming(ctx), is_known)
-    for (kind, is_priced), group in groupby(
-        enumerate(body.records, body.first), key=lambda entry: (entry[1].kind, _is_priced(entry[1]))
+    for kind, group in groupby(
+        enumerate(body.records, body.first), key=lambda entry: entry[1].kind
     ):
         entries = list(group)
         if kind not in restore:
@@ -379,13 +377,12 @@ def import_part(ctx: WriteContext, body: ImportPart) -> dict[str, Any]:
         records = [_read(how.model, place, entry.record) for place, entry in entries]
         taken = [each for each in records if how.takes is None or how.takes(ctx, each)]
         created = how.function(ctx, taken, origin)
-        credits += created if is_priced else 0
         counts = {"created": created, "known": len(taken) - created}
         if left := len(records) - len(taken):
             counts["skipped"] = left
         for outcome, count in counts.items():
             summary[outcome][kind] = summary[outcome].get(kind, 0) + count
-    ctx.credits = credits
+    ctx.credits = sum(summary["created"].get(kind, 0) for kind in PRICED)
     return {**summary, "verified": is_known}
 
 

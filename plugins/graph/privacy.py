@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from plugins.graph import statistics as graph_stats
-from plugins.graph.limits import CLAIMING_MEMORIES_EXPORTED_MAX
 from plugins.graph.queries import ends_of, entity_view, relationship_view
-from plugins.graph.rows import (
-    ENTITIES,
-    ENTITY,
-    GIVEN,
-    INDEXES,
-    MENTIONS,
-    RELATIONSHIPS,
-    SOURCES,
-    TABLES,
-    EntityRow,
-)
+from plugins.graph.rows import ENTITIES, ENTITY, INDEXES, RELATIONSHIPS, SOURCES, TABLES
 from plugins.graph.store import Sight
-from plugins.memories import find_rows_at
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.exporting import Exported, sections
 from storage.store import Key
@@ -42,8 +29,7 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 def export(ctx: ReadContext) -> Iterator[Exported]:
     """("entity", record), ("relationship", record) and ("mention", record) for all that can be
-    seen. An import takes in what was asked for and what memories claim, each of which says from
-    which version of which memories; what these mention besides is read again from them.
+    seen. An import takes in what was asked for; the rest is read again from the memories it brings.
     """
     return sections(ctx, _entities, _relationships, _mentions)
 
@@ -52,24 +38,7 @@ def _entities(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[s
     sight = Sight.of(ctx)
     for key, row in ctx[ENTITIES].scan(after=after):
         if sight.sees(row):
-            record = {**entity_view(row), "asked_for": row.asked_for}
-            if not row.asked_for and not row.is_read:
-                by = _claiming(ctx, row, sight)
-                record["claimed"] = {"by": by, "aliases": row.aliases}
-            yield "entity", record, key
-
-
-def _claiming(ctx: ReadContext, row: EntityRow, sight: Sight) -> list[tuple[str, int]]:
-    """Some of the memories whose claims may speak of an entity: ids and versions."""
-    said = (
-        memory for (_, memory), taken_for in ctx[MENTIONS].scan(row.ordinal) if taken_for != GIVEN
-    )
-    seen = (memory for memory in said if memory not in sight.gone)
-    return _versions(ctx, islice(seen, CLAIMING_MEMORIES_EXPORTED_MAX))
-
-
-def _versions(ctx: ReadContext, memories: Iterable[int]) -> list[tuple[str, int]]:
-    return [(memory.id, memory.version) for memory in find_rows_at(ctx, list(memories))]
+            yield "entity", {**entity_view(row), "asked_for": row.asked_for}, key
 
 
 def _relationships(
@@ -84,11 +53,6 @@ def _relationships(
                     **relationship_view(row, ends_of(ctx, [row])),
                     "ends": [msgspec.to_builtins(end) for end in row.ends],
                     "asked_for": row.asked_for or row.is_entered,
-                    "claimed": {
-                        "by": _versions(ctx, (o for o in row.sources if o not in sight.gone)),
-                        "narrowed": msgspec.to_builtins(row.narrowed),
-                        "retracted_by": row.retracted_by,
-                    },
                 },
                 key,
             )

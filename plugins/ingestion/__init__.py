@@ -20,7 +20,7 @@
     audit.py                              what could be tidied: duplicates, stale and unused
                                           memories; merging
     tiers.py                              short_term, long_term, archived
-    privacy.py, restoring.py              what is erased and exported; what an import takes in
+    privacy.py                            what is erased and exported
 
 Choices:
 - The memory of a turn is its text, whole and verbatim. Facts are derived from it, rest on it and
@@ -45,7 +45,6 @@ from __future__ import annotations
 from plugins.ingestion import audit, create, privacy, process, rereading, successors, tiers
 from plugins.ingestion.create import INGESTED
 from plugins.ingestion.job import JOB, forget_memory, on_updated
-from plugins.ingestion.restoring import RESTORE
 from plugins.ingestion.settings import IngestionSettings
 from plugins.ingestion.spelling import in_one_spelling
 from plugins.ingestion.store import CLAIMS_CHANGED, FactRow, facts_of
@@ -75,5 +74,4 @@ plugin = Plugin(
     jobs=(JOB, rereading.JOB, tiers.JOB),
     erase=privacy.erase,
     export=privacy.export,
-    restore=RESTORE,
 )

@@ -1,6 +1,4 @@
-"""What is erased and exported of ingestion: claims, which memory took which one's place, waiting
-conversations, the tiers' alarm.
-"""
+"""What is erased and exported of ingestion: claims, waiting conversations, the tiers' alarm."""
 
 from __future__ import annotations
 
@@ -9,11 +7,10 @@ from typing import Any
 
 from plugins.ingestion import store, tiers
 from plugins.ingestion.job import INPUTS
-from plugins.ingestion.store import FACTS, SUCCESSORS
+from plugins.ingestion.store import FACTS
 from plugins.memories import find_row
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.exporting import Exported, sections
-from runtime.timestamps import iso
 from storage.store import Key, Table
 
 TABLES: tuple[Table, ...] = (INPUTS, *store.TABLES, *tiers.TABLES)
@@ -27,29 +24,23 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[Exported]:
-    """("fact", record) for every claim of a memory that can be read, and ("succession", record) for
-    every two memories of which the newer one took the place of the older one.
-    """
-    return sections(ctx, _facts, _successions)
+    """("fact", record) for every claim of a memory that can be read."""
+    return sections(ctx, _facts)
 
 
 def _facts(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
     for key, fact in ctx[FACTS].scan(after=after):
-        memory_id, number = key
-        if (memory := find_row(ctx, memory_id)) is not None:
+        memory_id, _ = key
+        if find_row(ctx, memory_id) is not None:
             evidence = fact.evidence
             yield (
                 "fact",
                 {
                     "memory_id": memory_id,
-                    "memory_version": memory.version,
-                    "number": number,
                     "subject": fact.subject,
                     "predicate": fact.predicate,
                     "object": fact.object,
                     "polarity": fact.polarity,
-                    "valid_from": None if fact.valid_from is None else iso(fact.valid_from),
-                    "relationship_id": fact.relationship_id or None,
                     "evidence": {
                         "source": evidence.source,
                         "start": evidence.start,
@@ -59,10 +50,3 @@ def _facts(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str,
                 },
                 key,
             )
-
-
-def _successions(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
-    for key, why in ctx[SUCCESSORS].scan(after=after):
-        newer, older = key
-        if find_row(ctx, newer) is not None and find_row(ctx, older) is not None:
-            yield "succession", {"newer_id": newer, "older_id": older, "why": why.decode()}, key

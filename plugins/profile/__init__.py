@@ -49,6 +49,5 @@ plugin = Plugin(
     figures=figures,
     keeps=(PROFILES_KEPT,),
     checks=CHECKS,
-    # Earlier turns do not say what they rest on, and earlier sessions not whose they are.
-    migrations={("dialogues", version): lambda row: row for version in (1, 2)},
+    migrations={("dialogues", 1): lambda row: row},  # earlier turns do not say what they rest on
 )

@@ -375,7 +375,6 @@ def finish(ctx: WriteContext, body: DialecticBody) -> None:
     dialogue = msgspec.convert(ctx.prepared["dialogue"], DialogueRow)
     key = session_key(ctx, body.user_id, dialogue.session_id)
     row = ctx[DIALOGUES].get(*key) or DialogueRow(dialogue.session_id)
-    row.user_id = body.user_id or ""
     last = DialogueRow(dialogue.session_id, dialogue.turns[-1:], dialogue.hypotheses)
     ended = readable_part(ctx, last)
     row.turns = [*row.turns, *ended.turns][-DIALOGUE_TURNS_KEPT_MAX:]

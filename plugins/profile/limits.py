@@ -14,7 +14,6 @@ BIO_CHARS_MAX = 2_000
 DIALOGUE_TURNS_KEPT_MAX = 50
 DIALOGUE_TURN_CHARS_MAX = 4_000
 DIALOGUE_HYPOTHESES_MAX = 20
-DIALOGUE_MEMORIES_MAX = 1_000  # that a turn or a hypothesis of an import rests on
 
 # --- what an account may keep, by its tier --------------------------------------------------------
 PROFILES_KEPT = Kept(

@@ -35,13 +35,8 @@ def _zones() -> frozenset[str]:
     return frozenset(zoneinfo.available_timezones()) | {"UTC"}
 
 
-def is_zone(name: str) -> bool:
-    """Whether the time zone database has a zone of this name."""
-    return name in _zones()
-
-
 def _known_zone(name: str) -> str:
-    if not is_zone(name):
+    if name not in _zones():
         raise ValueError("must be a name of the IANA time zone database, such as Europe/Lisbon")
     return name
 

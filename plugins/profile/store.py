@@ -41,7 +41,7 @@ from pyroaring import BitMap
 from plugins.answers import RECALLED
 from plugins.ingestion import FactRow as Claim
 from plugins.ingestion import facts_of, in_one_spelling
-from plugins.memories import MEMORY_FIELDS, MemoryRow, find_row, find_rows_at, readable
+from plugins.memories import MEMORY_FIELDS, MemoryRow, find_row, readable
 from plugins.profile.limits import (
     FACT_EVIDENCE_MEMORIES_MAX,
     FACT_VALUE_CHARS_MAX,
@@ -125,13 +125,10 @@ class Hypothesis(msgspec.Struct):
 
 
 class DialogueRow(msgspec.Struct):
-    """user_id: whose it is, "" for the account's own; None where an earlier release wrote it."""
-
     session_id: str
     turns: list[Turn] = []
     hypotheses: list[Hypothesis] = []
     updated_at: int = 0
-    user_id: str | None = None
 
 
 PROFILES: Table[ProfileRow] = Table(
@@ -160,7 +157,7 @@ DIALOGUES: Table[DialogueRow] = Table(
     key=("user", "session_hmac"),
     row=DialogueRow,
     doc="dialectic sessions",
-    version=3,  # 2: what their turns rest on; 3: whose they are
+    version=2,  # 2: what their turns rest on
 )
 DIALOGUE_SOURCES: Table[bytes] = Table(
     "dialogue_sources",
@@ -529,7 +526,7 @@ def _resting(dialogue: DialogueRow, stands: Callable[[str], bool]) -> DialogueRo
         for one in dialogue.hypotheses
         if (left := [memory_id for memory_id in one.memory_ids if stands(memory_id)])
     ]
-    return msgspec.structs.replace(dialogue, turns=turns, hypotheses=guesses)
+    return DialogueRow(dialogue.session_id, turns, guesses, dialogue.updated_at)
 
 
 def erase(ctx: WriteContext) -> dict[str, int]:
@@ -538,39 +535,24 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[Exported]:
-    """("profile", record) for each user with one, or whose was deleted and whose memories are there
-    still, and ("dialogue", record) for each session.
+    """("profile", record) for each user with one, and ("dialogue", record) for each session.
 
-    given_name: the name that was set, where `name` may be one that a memory says. forgotten: the
-    first and the last of the memories that count no more. user_id of a session: "" for the
-    account's own; null where nobody knows whose it is.
+    given_name: the name that was set, where `name` may be one that a memory says.
     """
     return sections(ctx, _profiles, _dialogues)
 
 
 def _profiles(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
     for key, row in ctx[PROFILES].scan(after=after):
-        forgotten = _forgotten(ctx, row)
-        if row.known or forgotten is not None:
+        if row.known:
             shown = read_profile(ctx, row.user_id or None)
-            yield "profile", {**shown, "given_name": row.name, "forgotten": forgotten}, key
-
-
-def _forgotten(ctx: ReadContext, row: ProfileRow) -> list[str] | None:
-    if not row.since:
-        return None
-    before = memories_of(ctx, row.user_id or None)
-    before.remove_range(row.since, 1 << 32)
-    ends = find_rows_at(ctx, [before.min(), before.max()]) if before else []
-    return [ends[0].id, ends[-1].id] if ends else None
+            yield "profile", {**shown, "given_name": row.name}, key
 
 
 def _dialogues(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
     for key, dialogue in ctx[DIALOGUES].scan(after=after):
         shown = msgspec.to_builtins(readable_part(ctx, dialogue))
         record = {**shown, "updated_at": iso(dialogue.updated_at)}
-        if dialogue.user_id is None and (profile := ctx[PROFILES].get(key[0])) is not None:
-            record["user_id"] = profile.user_id
         yield "dialogue", record, key
 
 
