@@ -14,6 +14,7 @@ TWIN_TERMS_MAX = 32
 TWIN_MEMORIES_MAX = 16
 NEAR_MEMORIES_MAX = 8
 EARLIER_MEMORIES_MAX = 32  # among which the one is that a correction corrects
+TELLING_JOBS_READ_MAX = 64  # of a memory that is told again and again
 MERGED_MEMORIES_MAX = 64  # into one
 AUDIT_MEMORIES_MAX = 2_000
 TIER_MEMORIES_PER_STEP = 500

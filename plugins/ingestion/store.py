@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import msgspec
 
+from plugins.ingestion.limits import TELLING_JOBS_READ_MAX
 from plugins.ingestion.sentences import sentences
 from plugins.memories import MEMORY_FIELDS, MemoryRow, find_rows_at, unreadable
 from runtime.api.context import ReadContext, WriteContext
@@ -120,8 +121,11 @@ def note_told(ctx: WriteContext, memory_id: str, job_id: str, again: bytes | Non
 
 
 def told_again_at(ctx: ReadContext, memory_id: str, here: bytes) -> int:
-    """When a memory was last told once more on this occasion, Unix milliseconds; 0 for never."""
-    told = (raw for _, raw in ctx[TELLING].scan(memory_id) if raw.startswith(here))
+    """When a memory was last told once more on this occasion, Unix milliseconds; 0 where that was
+    in none of the newest TELLING_JOBS_READ_MAX jobs that tell of it.
+    """
+    newest = ctx[TELLING].scan(memory_id, reverse=True, limit=TELLING_JOBS_READ_MAX)
+    told = (raw for _, raw in newest if raw.startswith(here))
     return max((int.from_bytes(raw[len(here) :], "big") for raw in told), default=0)
 
 
