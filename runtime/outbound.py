@@ -32,10 +32,12 @@ from __future__ import annotations
 import _thread
 import asyncio
 import contextlib
+import importlib
 import ipaddress
 import re
 import socket
 import ssl
+import sys
 import time
 import weakref
 from collections import Counter
@@ -183,6 +185,7 @@ class Outbound:
         """Raise DestinationRefused where a request to this URL would not be made now; a name
         without an address passes, it may get one.
         """
+        await _imported()
         target = parse(url)
         try:
             async with asyncio.timeout(seconds):
@@ -201,6 +204,7 @@ class Outbound:
         """One POST request; -> what came of it, whatever that is. seconds: for everything
         together.
         """
+        await _imported()
         import httpcore
 
         started = time.perf_counter()
@@ -390,6 +394,15 @@ class OutboundOfAccount:
         self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
     ) -> OutboundAnswer:
         return await self.outbound.post(url, headers, body, seconds, self.account)
+
+
+async def _imported() -> None:
+    """Import what requests go through, with the first; on a thread, since that takes as long as
+    some hundred requests.
+    """
+    for name in ("httpx", "httpcore", "runtime.pinned_network"):
+        if name not in sys.modules:
+            await asyncio.to_thread(importlib.import_module, name)
 
 
 def parse(url: str) -> Target:

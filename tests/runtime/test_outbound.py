@@ -7,6 +7,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ import pytest
 
 from runtime.limits import OUTBOUND_LOOKUP_THREADS_MAX, OUTBOUND_LOOKUP_THREADS_PER_ACCOUNT_MAX
 from runtime.outbound import DestinationRefused, Outbound, OutboundAnswer, own_addresses, parse
+from tests.support import ROOT
 from tests.support.certificates import certificate
 from tests.support.filtering_proxy import filtering_proxy
 from tests.support.receivers import receiver
@@ -498,3 +501,32 @@ def test_outcomes_are_counted_by_their_kind() -> None:
         "failed": 1,
     }
     assert outbound.stats() == expected
+
+
+IMPORTING = """
+import asyncio, sys, threading
+from importlib.abc import MetaPathFinder
+
+on = {}
+
+class Noting(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        on.setdefault(name, threading.current_thread() is threading.main_thread())
+
+sys.meta_path.insert(0, Noting())
+from runtime.outbound import Outbound
+
+async def ask():
+    outbound = Outbound(allow_private_networks=True)
+    await outbound.check("http://127.0.0.1:1024/", 60)
+    await outbound.post("http://127.0.0.1:1024/", {}, b"", 60)
+
+on.clear()
+asyncio.run(ask())
+assert on["httpx"] is on["httpcore"] is on["runtime.pinned_network"] is False, on
+"""
+
+
+def test_what_the_first_request_imports_holds_up_nobody() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORTING], cwd=ROOT, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
