@@ -13,6 +13,7 @@ What whoever sends it says that it is in goes before all that, but not before wh
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 import re
 import string
@@ -68,19 +69,12 @@ def in_utf8(file: BinaryIO, encoding: str) -> BinaryIO:
     says itself what it is in: by a mark of order, or by letters in UTF-8.
     """
     raw = file.read()
-    says_itself = raw.startswith(_MARKS) or (not raw.isascii() and _is_utf8(raw))
-    try:
-        return io.BytesIO(raw if says_itself else raw.decode(encoding).encode())
-    except UnicodeError:
-        return io.BytesIO(raw)
-
-
-def _is_utf8(raw: bytes) -> bool:
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    if not raw.startswith(_MARKS):
+        # Encodings such as ISO-2022-JP have bytes of ASCII alone, which say nothing.
+        for likely in (encoding,) if raw.isascii() else ("utf-8", encoding):
+            with contextlib.suppress(UnicodeError):
+                return io.BytesIO(raw.decode(likely).encode())
+    return io.BytesIO(raw)
 
 
 def guessed(raw: bytes) -> str:
