@@ -634,7 +634,7 @@ MUTANTS = (
     ),
     Mutant(
         "signed products take weights as they are stored",
-        "runtime/inference/minilm/kernels.py",
+        "runtime/inference/minilm/byte_tiles.py",
         "HIGHEST_BITS = -0x7F7F7F80",
         "HIGHEST_BITS = 0",
         "tests/runtime/inference/minilm/test_kernels.py::"

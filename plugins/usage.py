@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from runtime.api import latencies, metering, tenants
 from runtime.api.checks import Finding
@@ -27,7 +27,7 @@ from runtime.api.load import LOAD_EXAMPLE, Load
 from runtime.api.metering import (
     RollupRow,
 )
-from runtime.api.operation import Body, Call, Query, Read, View
+from runtime.api.operation import Body, Call, Query, Read, View, not_earlier
 from runtime.api.pagination import Page, PageQuery, envelope, example_page, position
 from runtime.api.plugin import Job, Plugin
 from runtime.api.slot_context import OperatorReadContext
@@ -35,7 +35,7 @@ from runtime.api.tiers import credits_limit
 from runtime.errors import NotFound
 from runtime.limits import USAGE_LATENCIES_KEPT_SECONDS
 from runtime.tenancy import slot_of_email
-from runtime.timestamps import DAY_MS, HOUR_MS, Timestamp, iso
+from runtime.timestamps import DAY_MS, HOUR_MS, ExclusiveEndTimestamp, Timestamp, iso
 
 # --- requests and responses -----------------------------------------------------------------------
 
@@ -46,12 +46,19 @@ class HistoryQuery(PageQuery):
         alias="from",
         description="Leave out what ended by then; the beginning, when absent.",
     )
-    to: Timestamp | None = Field(
-        default=None, description="Leave out what began then or later; now, when absent."
+    to: ExclusiveEndTimestamp | None = Field(
+        default=None,
+        description="Leave out what began then or later; of a date without a time, what began "
+        "after that day; now, when absent.",
     )
     granularity: Literal["hour", "day", "month"] = Field(
         default="day", description="Length of an item."
     )
+
+    @model_validator(mode="after")
+    def _runs_forwards(self) -> HistoryQuery:
+        not_earlier(("query", "to"), self.to, "from", self.from_, exclusive=True)
+        return self
 
 
 class LatencyQuery(Query):
@@ -115,7 +122,7 @@ class Stored(View):
     memories: int = Field(description="Memories.")
     documents: int = Field(description="Documents.")
     entities: int = Field(description="Entities of the knowledge graph.")
-    collections: int = Field(description="Collections, without the default one if it is as made.")
+    collections: int = Field(description="Collections, without the default one.")
     profiles: int = Field(
         description=(
             "Profiles of end users, those that were derived included; one that was deleted counts "

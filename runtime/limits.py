@@ -318,5 +318,5 @@ REPAIR_CHARS_MAX = 2_000
 FLOW_SECONDS_MAX = 3_600  # that a gateway keeps its key
 FLOW_KEPT_SECONDS = 30.0  # that a key is held for a flow whose gateway says nothing
 FLOW_END_PAUSES_SECONDS = (0.1, 1.0, 5.0)  # between attempts
-STREAM_REMEMBERED_BYTES_MAX = 1024 * 1024
+STREAM_REMEMBERED_BYTES_MAX = 4 * 1024 * 1024  # 8,192 events with a token each have 2.5 MB
 UPSTREAM_MESSAGE_CHARS_MAX = 1_000

@@ -246,7 +246,7 @@ class Outbound:
     ) -> tuple[str, dict]:
         target = parse(url)
         addresses = await self._judged(target, account)
-        connection = self._connection(target, addresses)
+        connection = await self._connection(target, addresses)
         sent = [*headers.items(), ("Connection", "close")]
         async with (
             connection,
@@ -272,18 +272,20 @@ class Outbound:
         }
         return f"{response.status // 100}xx", fields
 
-    def _connection(self, target: Target, addresses: list[str]) -> httpcore.AsyncConnectionPool:
+    async def _connection(
+        self, target: Target, addresses: list[str]
+    ) -> httpcore.AsyncConnectionPool:
         """One that goes to the proxy where there is one, else to one of the addresses."""
         import httpcore
 
         from runtime.pinned_network import PinnedNetwork
 
-        tls = self._tls_context() if target.url.startswith("https:") else None
+        tls = await self._tls_context() if target.url.startswith("https:") else None
         if self._proxy is None:
             return httpcore.AsyncConnectionPool(
                 ssl_context=tls, max_connections=1, network_backend=PinnedNetwork(addresses)
             )
-        to_proxy = self._tls_context() if self._proxy.startswith("https:") else None
+        to_proxy = await self._tls_context() if self._proxy.startswith("https:") else None
         return httpcore.AsyncHTTPProxy(
             self._proxy, ssl_context=tls, proxy_ssl_context=to_proxy, max_connections=1
         )
@@ -372,11 +374,12 @@ class Outbound:
             settle([])
         return await found
 
-    def _tls_context(self) -> ssl.SSLContext:
+    async def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
             from httpx import create_ssl_context
 
-            self._tls = create_ssl_context()  # once: it reads all certificate authorities
+            # Once, and on a thread: it reads all certificate authorities.
+            self._tls = await asyncio.to_thread(create_ssl_context)
         return self._tls
 
 

@@ -10,12 +10,15 @@ request field: a pydantic int that accepts
                                     unescaped query string
 
 Digits beyond the millisecond are cut off. Numbers, other text and instants outside the years 1 to
-9999 (UTC) are refused.
+9999 (UTC) are refused. `EndTimestamp` is the same for what a question reaches up to, the end
+included: there a date alone is the last millisecond of its day. `ExclusiveEndTimestamp` is the one
+for an end that is not included: there it is the next midnight.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any
@@ -29,6 +32,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 MS_MIN = (datetime.min - _EPOCH) // _MILLISECOND
 MS_MAX = (datetime.max - _EPOCH) // _MILLISECOND
 TEXT_CHARS_MAX = 64
+DATE_CHARS = 10  # the shortest text that is read; every other has a time
 TEXTS_CACHED_MAX = 16_384
 
 _SHAPE = re.compile(
@@ -65,6 +69,16 @@ def parse(text: str) -> int:
     return ms
 
 
+def parse_end(text: str) -> int:
+    """As `parse`; of a date without a time the last millisecond of that day."""
+    return parse(text) + (DAY_MS - 1 if len(text) == DATE_CHARS else 0)
+
+
+def parse_exclusive_end(text: str) -> int:
+    """As `parse`; of a date without a time the next midnight."""
+    return parse(text) + (DAY_MS if len(text) == DATE_CHARS else 0)
+
+
 def _offset_ms(match: re.Match[str]) -> int:
     if match["sign"] is None:
         return 0
@@ -75,17 +89,23 @@ def _offset_ms(match: re.Match[str]) -> int:
     return -offset if match["sign"] == "-" else offset
 
 
-def _validated(value: Any) -> int:
-    try:
-        if isinstance(value, str):
-            return parse(value)
-    except ValueError:
-        pass  # refused below, in words that do not repeat the value
-    raise PydanticCustomError(
-        "datetime_parsing", "Input should be an ISO 8601 date and time such as 2026-05-08T13:56:00Z"
-    )
+def _read_by(read: Callable[[str], int]) -> PlainValidator:
+    def validated(value: Any) -> int:
+        try:
+            if isinstance(value, str):
+                return read(value)
+        except ValueError:
+            pass  # refused below, in words that do not repeat the value
+        raise PydanticCustomError(
+            "datetime_parsing",
+            "Input should be an ISO 8601 date and time such as 2026-05-08T13:56:00Z",
+        )
+
+    return PlainValidator(validated)
 
 
-Timestamp = Annotated[
-    int, PlainValidator(_validated), WithJsonSchema({"type": "string", "format": "date-time"})
-]
+_SCHEMA = WithJsonSchema({"type": "string", "format": "date-time"})
+
+Timestamp = Annotated[int, _read_by(parse), _SCHEMA]
+EndTimestamp = Annotated[int, _read_by(parse_end), _SCHEMA]
+ExclusiveEndTimestamp = Annotated[int, _read_by(parse_exclusive_end), _SCHEMA]

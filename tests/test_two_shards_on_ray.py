@@ -127,7 +127,10 @@ def test_shards_on_ray_share_one_model_and_outlive_it(two_shards: Served) -> Non
 
     for path in sockets_of(settings(data_dir=str(two_shards.data_dir)), "embedder"):
         path.unlink()  # as on another machine: Serve carries what is asked
-    over_serve = found(two_shards, tokens[0], "fear of insects")
+    for number in range(50):  # the first to go over Serve may find the way not open in time
+        over_serve = found(two_shards, tokens[0], f"fear of insects by way {number}")
+        if not over_serve["degraded"]:
+            break
     assert not over_serve["degraded"]
     assert over_serve["results"][0]["content"] == "I am afraid of spiders."
 

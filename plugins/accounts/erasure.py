@@ -325,6 +325,7 @@ OPERATIONS = (
         handler=read_erasure,
         body=ReceiptText,
         response=Erasure,
+        errors=(404,),
         scope="public",
         accounts=True,
         slot_of=lambda body: erasures.slot_of(body.receipt),

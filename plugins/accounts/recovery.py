@@ -85,6 +85,11 @@ class Verified(View):
     email_verified: Literal[True] = Field(description="Always true.")
 
 
+_ASKED_FOR = {
+    mail.RESET: "/v1/auth/password-reset",
+    mail.VERIFY: "/v1/auth/verify-email/request",
+}
+
 # --- whose ticket it is ---------------------------------------------------------------------------
 
 
@@ -96,14 +101,14 @@ def _holder(ctx: SlotReadContext, purpose: str, ticket: str) -> tenants.TenantRo
         or account.closed_at is not None
         or not tickets.is_good(ctx, purpose, ticket, mail.state_of(purpose, account))
     ):
-        raise _not_good()
+        raise _not_good(purpose)
     return account
 
 
-def _not_good() -> PermissionDenied:
+def _not_good(purpose: str) -> PermissionDenied:
     return PermissionDenied(
         "This ticket is not good: it may be used, expired or mistyped. Ask for another with "
-        "POST /v1/auth/password-reset.",
+        f"POST {_ASKED_FOR[purpose]}.",
         param="token",
     )
 
@@ -146,7 +151,7 @@ def ask_for_verification(ctx: SlotWriteContext, body: VerificationRequest) -> Ve
 def verify_email(ctx: SlotWriteContext, body: VerifyEmail) -> Verified:
     account = _holder(ctx, mail.VERIFY, body.token)
     if not prove(ctx.within(*tenants.identity(ctx.scope.slot, account))):
-        raise _not_good()
+        raise _not_good(mail.VERIFY)
     return Verified(email=account.email, email_verified=True)
 
 
@@ -184,6 +189,7 @@ OPERATIONS = (
         prepare=hash_new,
         body=Reset,
         response=SessionsEnded,
+        errors=(403,),
         scope="public",
         accounts=True,
         slot_of=lambda body: tickets.slot_of(body.token),
@@ -229,6 +235,7 @@ OPERATIONS = (
         handler=verify_email,
         body=VerifyEmail,
         response=Verified,
+        errors=(403,),
         scope="public",
         accounts=True,
         slot_of=lambda body: tickets.slot_of(body.token),

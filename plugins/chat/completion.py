@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import Any, Literal
 
-import orjson
 from pydantic import ConfigDict, Field, PrivateAttr, StrictBool, field_validator, model_validator
 
 from plugins.answers import RECALLED, Block, fenced, with_successors
 from plugins.chat import bounds
 from plugins.chat.bounds import OUR_MODEL
 from plugins.chat.settings import ChatSettings
+from plugins.chat.stream import Stream
 from plugins.collections import CollectionId, require_collection
 from plugins.memories import CONTENT_CHARS_MAX, ScopeName, Storing
 from plugins.search import QUERY_CHARS_MAX
@@ -23,7 +23,7 @@ from runtime.api.operation import Body, Call, Flow, Idempotency, Reply, View
 from runtime.api.steps import Steps
 from runtime.errors import ApiError, NotFound, PermissionDenied, Unavailable, ValidationFailed
 from runtime.extras import LLM
-from runtime.inference import CompletionFailed, Events, LanguageModel, Models, Usage
+from runtime.inference import CompletionFailed, LanguageModel, Models, Usage
 from runtime.settings import Settings
 from storage.text import estimated_tokens
 
@@ -38,6 +38,7 @@ OURS = frozenset(
 CREDITS_MIN = 10
 CREDITS_PER_MEMORY = 1  # that is stored with others
 LEADING_ROLES = ("system", "developer")
+TOOL_ROLES = ("tool", "function")
 CORRECTIONS_MAX, CORRECTIONS_READ_MAX = 5, 20
 CORRECTIONS_QUERY_CHARS_MAX = 2_048  # it stands in an address, which is shorter than a body
 
@@ -87,7 +88,8 @@ class ChatBody(Body):
     features: Features = Field(default_factory=Features, description="What is put in.")
     store_conversation: StrictBool = Field(
         default=False,
-        description="Store the user's last message and the answer. Needs the scope write.",
+        description=f"Store the user's last message and the answer, of each the first "
+        f"{CONTENT_CHARS_MAX:,} characters. Needs the scope write.",
     )
 
     @field_validator("messages")
@@ -128,7 +130,19 @@ class ChatBody(Body):
     @property
     def memories_kept(self) -> int:
         """As how many memories the turn is stored, at most."""
-        return 1 + bool(self.last_said) if self.store_conversation else 0
+        return 1 + bool(self.newly_said) if self.store_conversation else 0
+
+    @property
+    def newly_said(self) -> str:
+        """The user's last message, "" where results of tools follow it: it was stored with the
+        request that led to their calls.
+        """
+        for message in reversed(self.messages):
+            if message["role"] == "user":
+                return self.last_said
+            if message["role"] in TOOL_ROLES:
+                return ""
+        return ""
 
     @property
     def last_said(self) -> str:
@@ -200,7 +214,7 @@ def load(ctx: ReadContext, body: ChatBody) -> dict[str, int]:
     if body.collection_id is not None:
         require_collection(ctx, body.collection_id)
     if body.store_conversation:  # else the answer would be paid for, and lost with the refusal
-        said = [body.last_said[:CONTENT_CHARS_MAX]] if body.last_said else []
+        said = [body.newly_said[:CONTENT_CHARS_MAX]] if body.newly_said else []
         Storing.check_contents(ctx, [*said, ""])
     return bounds.ceiling(request, chat)
 
@@ -375,8 +389,8 @@ async def complete(call: Call, steps: Steps, models: Models) -> Reply:
             )
             reply.body = Stream(
                 await model.stream(request),
-                recall,
-                keeper,
+                recall.view,
+                keeper.keep,
                 reply,
                 call.request_id,
                 body.wants_usage,
@@ -406,10 +420,10 @@ class Keeper:
             return
         shared = {"source_type": "chat", "session_id": body.session_id}
         turns = []
-        if body.last_said:
+        if body.newly_said:
             turns.append(
                 {
-                    "content": body.last_said[:CONTENT_CHARS_MAX],
+                    "content": body.newly_said[:CONTENT_CHARS_MAX],
                     "speaker": body.user or "user",
                     "role": "user",
                     **shared,
@@ -429,119 +443,6 @@ class Keeper:
         if turns:
             scope = {"collection_id": body.collection_id, "user_id": body.user}
             await self._steps.run("memories.create_batch", {"memories": turns, **scope})
-
-
-class Stream:
-    """The events of one answer as server-sent events. Holds one event back, so that the last one
-    can carry `memory`.
-    """
-
-    def __init__(
-        self,
-        events: Events,
-        recall: Recall,
-        keeper: Keeper,
-        reply: Reply,
-        request_id: str,
-        wants_usage: bool,
-    ):
-        self._events, self._recall, self._keeper, self._reply, self._request_id = (
-            events,
-            recall,
-            keeper,
-            reply,
-            request_id,
-        )
-        self._frames = self._all()
-        self._wants_usage = wants_usage
-        self._same: dict[str, Any] = {}
-        self._with_role: set[Any] = set()
-        self._said: list[str] = []
-        self._is_counted = False  # by the endpoint
-        self._has_begun = False  # whether a word of the answer came
-
-    def __aiter__(self) -> Stream:
-        return self
-
-    async def __anext__(self) -> bytes:
-        return await anext(self._frames)
-
-    async def aclose(self) -> None:
-        await self._frames.aclose()
-        await self._events.aclose()  # the frames do not close it when they were never begun
-
-    async def _all(self):
-        held: dict[str, Any] | None = None
-        recalled = False
-        try:
-            async for event in self._events:
-                self._count(event)
-                is_usage = not event.get("choices") and event.get("usage") is not None
-                if is_usage and not self._wants_usage:
-                    continue
-                if held is not None:
-                    if is_usage and not recalled:
-                        held, recalled = {**held, "memory": self._recall.view}, True
-                    yield _frame(held)
-                held = self._tidied(event)
-            if held is not None:
-                yield _frame(held if recalled else {**held, "memory": self._recall.view})
-            await self._keeper.keep("".join(self._said))
-        except CompletionFailed as failed:
-            if held is not None:
-                yield _frame(held)
-            yield self._failure(failed.answer)
-        except ApiError as failed:
-            yield self._failure(failed)
-        yield b"data: [DONE]\n\n"
-
-    def _count(self, event: dict[str, Any]) -> None:
-        """Keep what the answer comes to so far, since its reader may leave at any time."""
-        counted = Usage.of(event).total_tokens
-        if counted:
-            self._reply.outcome, self._is_counted = counted, True
-            return
-        said = sum(
-            bounds.answered_tokens(choice.get("delta")) for choice in event.get("choices") or ()
-        )
-        self._has_begun = self._has_begun or said > 0
-        if not self._is_counted:
-            self._reply.outcome += said
-
-    def _tidied(self, event: dict[str, Any]) -> dict[str, Any]:
-        """The event with what every chunk must agree on, as the first one said it."""
-        if not self._same:
-            self._same = {name: event[name] for name in ("id", "created", "model") if name in event}
-        for choice in event.get("choices") or ():
-            delta = choice.get("delta")
-            if not isinstance(delta, dict):
-                continue
-            index = choice.get("index", 0)
-            if index not in self._with_role:
-                self._with_role.add(index)
-                delta.setdefault("role", "assistant")
-            if index == 0 and isinstance(delta.get("content"), str):
-                self._said.append(delta["content"])
-        return {**event, "object": "chat.completion.chunk", **self._same}
-
-    def _failure(self, error: ApiError) -> bytes:
-        """The error frame; what came before it is charged, and not remembered as an answer."""
-        self._reply.error = error
-        if not (self._has_begun or self._is_counted):
-            self._reply.outcome = None
-        frame = {
-            "message": error.message,
-            "type": error.type,
-            "code": error.code,
-            "param": error.param,
-        }
-        return _frame(
-            {"error": {**frame, "status_code": error.status, "request_id": self._request_id}}
-        )
-
-
-def _frame(value: Any) -> bytes:
-    return b"data: " + orjson.dumps(value) + b"\n\n"
 
 
 # --- the operation --------------------------------------------------------------------------------

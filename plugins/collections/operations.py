@@ -70,15 +70,15 @@ def create(ctx: WriteContext, body: NewCollection) -> Reply:
     )
     store_collection(ctx, row)
     ctx.emit(COLLECTION_CREATED, change_of(row, "created"), row.id)
-    return Reply(201, _view(ctx, row), resource_id=row.id)
+    return _reply(ctx, row, 201)
 
 
-def get(ctx: ReadContext, body: None) -> dict[str, Any]:
-    return _view(ctx, require_collection(ctx, ctx.path["id"]))
+def get(ctx: ReadContext, body: None) -> Reply:
+    return _reply(ctx, require_collection(ctx, ctx.path["id"]))
 
 
-def get_default(ctx: ReadContext, body: None) -> dict[str, Any]:
-    return _view(ctx, default_collection(ctx))
+def get_default(ctx: ReadContext, body: None) -> Reply:
+    return _reply(ctx, default_collection(ctx))
 
 
 def list_collections(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -90,8 +90,9 @@ def list_collections(ctx: ReadContext, body: None) -> dict[str, Any]:
     return envelope(ctx, items, following, len(matching))
 
 
-def update(ctx: WriteContext, body: CollectionPatch) -> dict[str, Any]:
+def update(ctx: WriteContext, body: CollectionPatch) -> Reply:
     before = require_collection(ctx, ctx.path["id"])
+    ctx.call.check_match(before.version, "collection")
     sent = body.model_dump(include=body.model_fields_set)
     if "metadata" in sent:
         sent["metadata"] = sent["metadata"] or {}
@@ -103,7 +104,7 @@ def update(ctx: WriteContext, body: CollectionPatch) -> dict[str, Any]:
         remove_collection(ctx, before)
         store_collection(ctx, after)
         ctx.emit(COLLECTION_UPDATED, change_of(after, "metadata"), after.id)
-    return _view(ctx, after)
+    return _reply(ctx, after)
 
 
 def delete(ctx: WriteContext, body: None) -> DeletedCollection:
@@ -113,6 +114,7 @@ def delete(ctx: WriteContext, body: None) -> DeletedCollection:
             "The default collection cannot be deleted; delete the memories in it instead.",
             param="id",
         )
+    ctx.call.check_match(row.version, "collection")
     job_id = drop_collections(ctx, [row])
     return DeletedCollection(
         id=row.id, deleted=True, cleanup=Cleanup(status="queued", job_id=job_id)
@@ -135,7 +137,7 @@ def bulk_delete(ctx: WriteContext, body: BulkDelete) -> BulkDeleted:
             doomed[row.id] = row
         results.append(BulkResult(id=collection_id, status=status))
     if doomed:
-        drop_collections(ctx, doomed.values())
+        drop_collections(ctx, list(doomed.values()))
     return BulkDeleted(
         deleted=len(doomed),
         not_found=sum(result.status == "not_found" for result in results),
@@ -183,6 +185,10 @@ def _matching(ctx: ReadContext, name: str | None, name_prefix: str | None) -> Bi
     return found
 
 
+def _reply(ctx: ReadContext, row: CollectionRow, status: int = 200) -> Reply:
+    return Reply(status, _view(ctx, row), {"ETag": f'"{row.version}"'}, resource_id=row.id)
+
+
 def _view(ctx: ReadContext, row: CollectionRow) -> dict[str, Any]:
     """The wire form of a collection, with its counts of members."""
     counts = ctx[COLLECTION_COUNTS].get(row.number) or CountsRow()
@@ -208,7 +214,7 @@ def export(ctx: ReadContext) -> Iterator[Exported]:
 
 def _default(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
     if after is None:
-        yield "collection", get_default(ctx, None), ()
+        yield "collection", _view(ctx, default_collection(ctx)), ()
 
 
 def _others(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
@@ -275,6 +281,7 @@ OPERATIONS = (
         handler=get,
         response=Collection,
         summary="Get a collection",
+        description="The ETag is its version.",
         example_reply=_EXAMPLE,
     ),
     Write(
@@ -289,8 +296,9 @@ OPERATIONS = (
         summary="Change a collection",
         description=(
             "Fields that are absent stay; null clears description and metadata; metadata is "
-            "replaced whole."
+            "replaced whole. With If-Match, another version than the named one is 412."
         ),
+        conditional=True,
         example={"name": "journeys"},
         example_reply={
             **_EXAMPLE,
@@ -310,8 +318,9 @@ OPERATIONS = (
         summary="Delete a collection and everything in it",
         description=(
             "Nothing in it can be read from now on; what was derived from it is swept in the "
-            "background. Again is 404."
+            "background. Again is 404. With If-Match, another version than the named one is 412."
         ),
+        conditional=True,
         example_reply={
             "id": _ID,
             "deleted": True,

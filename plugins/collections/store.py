@@ -7,7 +7,7 @@ dropped.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -110,9 +110,12 @@ class CollectionChanged(View):
 class CollectionsDropped(View):
     """Members that carry one of these numbers must be out of every read when the subscriber
     returns.
+
+    ids  theirs; the default collection is emptied, and is there under its id again
     """
 
     numbers: list[int]
+    ids: list[str]
 
 
 COLLECTION_CREATED = Event("collection.created", CollectionChanged)
@@ -227,8 +230,11 @@ def adjust_count(
 
 
 def figures(ctx: ReadContext) -> dict[str, int]:
-    """How many collections are stored: the default one is once it was changed."""
-    return {"collections": len(ctx.index(COLLECTION_INDEX).of("all", 1))}
+    """How many collections were made: the default one, which nobody makes, is not counted, stored
+    or not.
+    """
+    made = ctx.index(COLLECTION_INDEX).of("all", 1)
+    return {"collections": len(made) - (DEFAULT_ORDINAL in made)}
 
 
 def check_collections(ctx: ReadContext) -> None:
@@ -255,7 +261,7 @@ def remove_collection(ctx: WriteContext, row: CollectionRow) -> None:
     index.remove(row.ordinal, "name", row.name)
 
 
-def drop_collections(ctx: WriteContext, rows: Iterable[CollectionRow]) -> str:
+def drop_collections(ctx: WriteContext, rows: Sequence[CollectionRow]) -> str:
     """Retire these collections' numbers and queue the sweep; -> the job's id."""
     numbers = []
     for row in rows:
@@ -263,7 +269,7 @@ def drop_collections(ctx: WriteContext, rows: Iterable[CollectionRow]) -> str:
         ctx[COLLECTION_COUNTS].delete(row.number)
         ctx[DROPPED_COLLECTIONS].put((row.number,), b"")
         numbers.append(row.number)
-    ctx.emit(COLLECTIONS_DROPPED, {"numbers": numbers}, "")
+    ctx.emit(COLLECTIONS_DROPPED, {"numbers": numbers, "ids": [row.id for row in rows]}, "")
     return ctx.enqueue(
         "collections.cleanup", {"first": min(numbers), "last": max(numbers), "receipts": {}}
     )

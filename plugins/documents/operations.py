@@ -26,6 +26,7 @@ from plugins.documents.parsing import formats
 from plugins.documents.settings import DocumentsSettings
 from plugins.documents.store import (
     COMPLETED,
+    DOCUMENT_CHARSETS,
     DOCUMENT_CHUNKS,
     DOCUMENTS,
     FAILED,
@@ -47,6 +48,7 @@ from plugins.documents.store import (
     matching,
     remove,
     remove_file,
+    say_charset,
     text_of,
 )
 from plugins.documents.sweeping import look_for_orphans
@@ -73,17 +75,21 @@ def upload(ctx: WriteContext, body: NewDocument) -> Reply:
         unneeded = bring_file(ctx, twin, blob)
         if unneeded is not None:
             remove_file(ctx, unneeded)
-        is_due = twin.status == COMPLETED and not is_whole(ctx, twin)
-        if is_due:  # somebody deleted memories that it had become
+        is_said_otherwise = say_charset(ctx, twin.ordinal, twin.media_type, file.charset)
+        # somebody deleted memories that it had become, or it is, or will be, misread
+        is_due = is_said_otherwise or (twin.status == COMPLETED and not is_whole(ctx, twin))
+        if is_due:
             hide_memories(ctx, twin)
+            metering.release(ctx, twin.charge)
         again = is_due or twin.status == FAILED
         return _uploaded(ctx, (_again if again else _describe)(ctx, twin, body))
     ordinal = ctx.next_ordinal("documents")
+    say_charset(ctx, ordinal, file.media_type, file.charset)
     row = DocumentRow(
         id=ctx.new_id("doc"), ordinal=ordinal, number=collection.number,
         collection_id=collection.id, filename=file.filename, media_type=file.media_type,
         size=file.size_bytes, sha256=file.sha256, created_at=ctx.now, updated_at=ctx.now,
-        **queued(ctx, ordinal, file.charset), **_given(body),
+        **queued(ctx, ordinal), **_given(body),
     )  # fmt: skip
     unneeded = add(ctx, row, blob)
     if unneeded is not None:
@@ -108,23 +114,22 @@ def _help_recording(ctx: WriteContext, row: DocumentRow) -> None:
 
 
 def _again(ctx: WriteContext, row: DocumentRow, body: NewDocument) -> DocumentRow:
-    """Process a document once more that had failed or lost memories."""
+    """Process a document once more that had failed or lost memories, or was misread."""
     return advance(
         ctx,
         row,
         status=PENDING,
         filename=body.file.filename,
         **FRESH,
-        **queued(ctx, row.ordinal, body.file.charset),
+        **queued(ctx, row.ordinal),
         **_given(body),
     )
 
 
-def queued(ctx: WriteContext, ordinal: int, charset: str | None = None) -> dict[str, Any]:
-    """The job that will read the document, and what it may cost, set aside. charset: the encoding
-    that is said of a text.
-    """
-    said = {} if charset is None else {"charset": charset}
+def queued(ctx: WriteContext, ordinal: int) -> dict[str, Any]:
+    """The job that will read the document, and what it may cost, set aside."""
+    charset = ctx[DOCUMENT_CHARSETS].get(ordinal)
+    said = {} if charset is None else {"charset": charset.decode()}
     job_id = ctx.enqueue(
         "documents.process",
         {"ordinal": ordinal, "phase": "begin", **said},

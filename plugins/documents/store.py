@@ -24,6 +24,7 @@ Invariants
     document_bytes    ()                            -> of files and texts, 8 bytes big endian
     document_sweep    ()                            -> Unix milliseconds, 8 bytes big endian
     document_files_gone  (ordinal,)                 -> Unix milliseconds, 8 bytes big endian
+    document_charsets (ordinal,)                    -> what is said of a text, by Python's name
     document_fields   bitmaps of ordinals: live, collection, status, digest
 
 `content` is the keyed digest of the file's SHA-256; a piece has TEXT_PIECE_CHARS characters of the
@@ -59,6 +60,7 @@ from plugins.documents.limits import (
 )
 from plugins.documents.models import DocumentChanged
 from plugins.documents.parsing import formats
+from plugins.documents.parsing.encodings import declared
 from runtime import ids
 from runtime.api import metering
 from runtime.api.context import ReadContext, WriteContext
@@ -207,6 +209,12 @@ DOCUMENT_FILES_GONE: Table[bytes] = Table(
     row=bytes,
     doc="failed documents whose file was removed: when, 8 bytes big endian",
 )
+DOCUMENT_CHARSETS: Table[bytes] = Table(
+    "document_charsets",
+    key=("ordinal",),
+    row=bytes,
+    doc="the encoding that is said of a document's text, unless that is UTF-8",
+)
 DOCUMENT_FIELDS = BitmapIndex(
     "document_fields", fields=("live", "collection", "status", "digest", "stem"), version=3
 )  # 3: stem
@@ -214,6 +222,7 @@ DOCUMENT_FIELDS = BitmapIndex(
 TABLES: tuple[Table, ...] = (
     DOCUMENTS, DOCUMENT_IDS, DOCUMENT_DIGESTS, DOCUMENT_BLOBS, DOCUMENT_TEXT, DOCUMENT_CHUNKS,
     DOCUMENT_CUES, DOCUMENT_SWEEP, DOCUMENT_FILES_GONE, DOCUMENT_BYTES, DOCUMENT_TEXT_BYTES,
+    DOCUMENT_CHARSETS,
 )  # fmt: skip
 PARTS: tuple[Table, ...] = (
     DOCUMENT_TEXT,
@@ -449,12 +458,27 @@ def remove(ctx: WriteContext, row: DocumentRow) -> None:
         fields.remove(row.ordinal, name, value)
     ctx[DOCUMENTS].delete(row.ordinal)
     ctx[DOCUMENT_IDS].delete(row.id)
+    ctx[DOCUMENT_CHARSETS].delete(row.ordinal)
     ctx[DOCUMENT_DIGESTS].delete(row.number, content_key(ctx, row.sha256))
     metering.release(ctx, row.charge)
     _count_text(ctx, row, 0)
     _sweep(ctx, row.ordinal, _leave_file(ctx, row))
     gone = {**changed(msgspec.structs.replace(row, version=row.version + 1)), "status": "deleted"}
     ctx.emit(DOCUMENT_DELETED, gone, row.id)
+
+
+def say_charset(ctx: WriteContext, ordinal: int, media_type: str, charset: str | None) -> bool:
+    """Note the encoding that is said of a document's text; -> whether something else was said
+    before. Of UTF-8 a text is known by itself, so it is as if nothing were said.
+    """
+    named = declared(charset) if media_type in formats.DECLARABLE else None
+    before = ctx[DOCUMENT_CHARSETS].get(ordinal) or b""
+    said = before if named is None else b"" if named == "utf-8" else named.encode()
+    if said == before:
+        return False
+    charsets = ctx[DOCUMENT_CHARSETS]
+    charsets.put((ordinal,), said) if said else charsets.delete(ordinal)
+    return True
 
 
 def remove_file_of(ctx: WriteContext, row: DocumentRow) -> None:

@@ -551,6 +551,7 @@ OPERATIONS = (
         handler=rollback,
         body=Rollback,
         response=Metrics,
+        errors=(404,),
         scope="write",
         idempotency=Idempotency.CACHED,
         stability="beta",

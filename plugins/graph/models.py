@@ -16,7 +16,7 @@ from runtime.api.pagination import PageQuery
 from runtime.api.tiers import Feature
 from runtime.errors import ValidationFailed
 from runtime.limits import ID_CHARS_MAX, NAME_CHARS_MAX
-from runtime.timestamps import Timestamp
+from runtime.timestamps import EndTimestamp, Timestamp
 
 Name = Annotated[
     str,
@@ -143,10 +143,16 @@ class GraphQuery(Body):
         default=None, description="Only relationships on a way to this entity."
     )
     depth: Depth = 1
-    valid_at: Timestamp | None = Field(default=None, description="What held then; now when absent.")
-    timestamp: Timestamp | None = Field(default=None, description="Another name for valid_at.")
-    known_at: Timestamp | None = Field(
-        default=None, description="As it was known then; now when absent."
+    valid_at: EndTimestamp | None = Field(
+        default=None,
+        description="What held then (of a date without a time, at the end of that day); now when "
+        "absent.",
+    )
+    timestamp: EndTimestamp | None = Field(default=None, description="Another name for valid_at.")
+    known_at: EndTimestamp | None = Field(
+        default=None,
+        description="As it was known then (of a date without a time, at the end of that day); now "
+        "when absent.",
     )
     between: Annotated[list[Timestamp], Field(min_length=2, max_length=2)] | None = Field(
         default=None, description="What held at some time in [from, to), instead of valid_at."

@@ -194,6 +194,7 @@ OPERATIONS = (
         heavy=True,
         body=GraphQuery,
         response=GraphAnswer,
+        errors=(404,),
         feature=deep_query,
         summary="Ask what held at a time, as it was known at a time",
         description="More than two hops need the feature `graph_query`.",
@@ -201,7 +202,7 @@ OPERATIONS = (
         example_reply={
             "entities": [ENTITY_EXAMPLE],
             "relationships": [RELATIONSHIP_EXAMPLE],
-            "valid_at": "2026-04-15T00:00:00.000Z",
+            "valid_at": "2026-04-15T23:59:59.999Z",
             "known_at": "2026-05-08T13:56:00.000Z",
         },
     ),

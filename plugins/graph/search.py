@@ -65,7 +65,7 @@ from runtime.api.context import ReadContext
 from runtime.api.operation import Body, Read, View
 from runtime.api.plugin import Retriever
 from runtime.errors import NotFound, ValidationFailed
-from runtime.timestamps import Timestamp
+from runtime.timestamps import EndTimestamp
 from storage.text import analyze, query_terms
 
 PROXIMITY, WORDS = 0.6, 0.4
@@ -94,8 +94,10 @@ class GraphStart(Body):
         le=SEARCH_ITEMS_MAX,
         description="At most so many results.",
     )
-    as_of: Timestamp | None = Field(
-        default=None, description="Follow what held then; now when absent."
+    as_of: EndTimestamp | None = Field(
+        default=None,
+        description="Follow what held then (of a date without a time, at the end of that day); "
+        "now when absent.",
     )
 
 

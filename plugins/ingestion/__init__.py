@@ -42,15 +42,21 @@ Choices:
 
 from __future__ import annotations
 
+from plugins.collections import COLLECTIONS_DROPPED
 from plugins.ingestion import audit, create, privacy, process, rereading, successors, tiers
 from plugins.ingestion.create import INGESTED
-from plugins.ingestion.job import JOB, forget_memory, on_updated
+from plugins.ingestion.job import JOB, forget_memory, on_cleared, on_dropped, on_updated
 from plugins.ingestion.settings import IngestionSettings
 from plugins.ingestion.spelling import in_one_spelling
 from plugins.ingestion.store import CLAIMS_CHANGED, FactRow, facts_of
 from plugins.ingestion.tiers import TIER_CHANGED
 from plugins.ingestion.tools import TOOLS
-from plugins.memories import MEMORIES_ACCESSED, MEMORY_CREATED, MEMORY_DELETED, MEMORY_UPDATED
+from plugins.memories import (
+    MEMORIES_ACCESSED,
+    MEMORY_CREATED,
+    MEMORY_DELETED,
+    MEMORY_UPDATED,
+)
 from runtime.api.plugin import Plugin
 
 __all__ = ["FactRow", "facts_of", "in_one_spelling", "plugin"]
@@ -69,6 +75,8 @@ plugin = Plugin(
         MEMORY_UPDATED.kind: on_updated,
         MEMORY_CREATED.kind: tiers.on_life,
         MEMORIES_ACCESSED.kind: tiers.on_life,
+        "internal.memories_cleared": on_cleared,
+        COLLECTIONS_DROPPED.kind: on_dropped,
         "internal.handed_on": successors.on_handed_on,
     },
     jobs=(JOB, rereading.JOB, tiers.JOB),

@@ -246,6 +246,7 @@ OPERATIONS = (
         handler=merge,
         body=Merge,
         response=Merged,
+        errors=(404,),
         scope="write",
         idempotency=Idempotency.CACHED,
         stability="beta",

@@ -38,6 +38,7 @@ from plugins.ingestion.successors import forget_memory as forget_claims
 from plugins.ingestion.texts import Texts
 from plugins.memories import delete_memories, find_row
 from runtime.api import jobs, metering
+from runtime.api.conditions import holds_for
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
@@ -75,6 +76,17 @@ class Conversation(msgspec.Struct, omit_defaults=True):
         ]
 
 
+class Addressee(msgspec.Struct):
+    """What of a Conversation says which memories it will become. Its text, which may be most of a
+    request's ten megabytes, is not read.
+    """
+
+    fields: dict[str, Any] = {}
+    collection_id: str | None = None
+
+
+_addressee = msgspec.msgpack.Decoder(Addressee).decode
+
 INPUTS: Table[Conversation] = Table(
     "ingestion_inputs", key=("key",), row=Conversation, doc="conversations that wait for their job"
 )
@@ -91,8 +103,8 @@ class Prepared:
 
 
 def load(ctx: ReadContext, payload: Mapping[str, Any]) -> tuple[Conversation | None, float]:
-    """The conversation, None when it is gone, because its account's data was erased; and from which
-    salience its turns are kept.
+    """The conversation, None when it is gone, because everything of its end user or its account was
+    deleted; and from which salience its turns are kept.
     """
     return ctx[INPUTS].get(payload["key"]), IngestionSettings.of(ctx.settings).salience_min
 
@@ -123,10 +135,11 @@ async def extract(conversation: Conversation, models: Models, salience_min: floa
 
 
 def finish(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[str, Any] | jobs.GiveUp:
-    """The handler: store what is new, and forget the input."""
-    ctx[INPUTS].delete(payload["key"])
-    if ctx.prepared is None:
-        return result_of(ResolutionOutcome(), Extraction([], "rules"), Count())
+    """The handler: store what is new, and forget the input. An input that went while it was read is
+    not wanted any more.
+    """
+    if not ctx[INPUTS].delete(payload["key"]) or ctx.prepared is None:
+        return jobs.GiveUp("What it was to store was deleted before it was stored.")
     try:
         return settled(ctx, ctx.prepared, ctx.call.request_id)
     except CollectionNotFound:
@@ -215,6 +228,40 @@ def forget_memory(
             if event.get("previous_memory_id") == resource_id:
                 event["previous_content"] = ""
         ctx[jobs.JOBS].put((ordinal,), row)
+
+
+def on_cleared(
+    ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
+) -> None:
+    """Subscriber: where all memories of an end user, a session or an account are deleted, what
+    waits to become such memories goes with them.
+    """
+    inputs, default = ctx[INPUTS], require_collection(ctx, None).id
+    for key in list(inputs.keys()):  # one at a time: together they may not fit the memory
+        raw = inputs.get_raw(*key)
+        assert raw is not None  # it is this transaction that deletes
+        waiting = _addressee(raw)
+        of: dict[str, str | None] = {name: waiting.fields.get(name) for name in data["scopes"]}
+        of["collection_id"] = waiting.collection_id or default
+        if data["collection_id"] not in (None, of["collection_id"]):
+            continue
+        if any(value not in (None, of[name]) for name, value in data["scopes"].items()):
+            continue
+        # It has no more than these yet: nobody knows which other conditions it will pass.
+        if holds_for(data["filters"], of):
+            inputs.delete(*key)
+
+
+def on_dropped(
+    ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
+) -> None:
+    """Subscriber: the default collection stays when it is emptied, but what waits to get into it
+    goes. Jobs of other collections find them gone.
+    """
+    default = require_collection(ctx, None).id
+    if default in data["ids"]:
+        cleared = {"collection_id": default, "scopes": {}, "filters": {}}
+        on_cleared(ctx, event_id, kind, cleared, resource_id)
 
 
 def on_updated(

@@ -11,12 +11,11 @@ Likewise the resources: addresses that agents may read, each a GET of the public
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
-
-import orjson
 
 from runtime.api.operation import Operation
 from runtime.api.tools import Tool
@@ -86,8 +85,8 @@ class BoundTool:
         }
 
     def request(self, arguments: Json) -> ToolRequest:
-        """The call as a request. Raises NoSuchThing for arguments that the tool does not have, or
-        that are missing.
+        """The call as a request. Raises NoSuchThing for arguments that the tool does not have, that
+        are missing, or that no JSON can have.
         """
         names = (*filter(None, [self.tool.id_argument]), *self.tool.fields)
         if not arguments.keys() <= set(names):
@@ -95,6 +94,8 @@ class BoundTool:
         for name in self.tool.required:
             if arguments.get(name) is None:
                 raise NoSuchThing(f"{name} is required.")
+        for name, value in arguments.items():
+            _check_finite(name, value)
         path = self.operation.path
         if self.tool.id_argument:
             named = arguments.get(self.tool.id_argument)
@@ -139,13 +140,23 @@ def _plain(schema: Json, definitions: Json) -> Json:
     return kept
 
 
+def _check_finite(name: str, value: Any) -> None:
+    """Raise NoSuchThing for a value with NaN or an infinity in it: the protocol reads them, and a
+    request would have null in their place, which says that the argument is absent.
+    """
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise NoSuchThing(f"{name} must have finite numbers, not NaN or Infinity.") from None
+
+
 def _text(name: str, value: Any) -> str:
     """A value as a query parameter. Raises NoSuchThing."""
     if value == "":
         raise NoSuchThing(f"{name} must not be empty; leave it out to have no such condition.")
     if isinstance(value, list | dict):
         raise NoSuchThing(f"{name} must be one value.")
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else json.dumps(value)  # however large a number is
 
 
 INSTRUCTIONS = (

@@ -78,6 +78,7 @@ from plugins.memories.restoring import RESTORE
 from plugins.memories.room import MEASURE_JOB, measure
 from plugins.memories.rows import (
     INDEXES,
+    MEMORIES_CLEARED,
     MEMORY_CREATED,
     MEMORY_DELETED,
     MEMORY_FEATURES,
@@ -191,7 +192,7 @@ plugin = Plugin(
     tools=TOOLS,
     tables=TABLES,
     indexes=INDEXES,
-    events=(MEMORY_CREATED, MEMORY_UPDATED, MEMORY_DELETED, MEMORIES_ACCESSED),
+    events=(MEMORY_CREATED, MEMORY_UPDATED, MEMORY_DELETED, MEMORIES_ACCESSED, MEMORIES_CLEARED),
     access_counters={ACCESSES: count_accesses},
     subscribe={
         COLLECTIONS_DROPPED.kind: hide_collections,

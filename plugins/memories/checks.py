@@ -23,6 +23,7 @@ from plugins.collections import drop_again, is_dropped, miscounted, numbers_in_u
 from plugins.memories.features import COLUMNS, NOTHING, TextFeatures, links
 from plugins.memories.indexing import Analysed, analysed
 from plugins.memories.limits import TEXTS_VERIFIED_AT_ONCE_MAX
+from plugins.memories.neighbours import feature_record, session_hash
 from plugins.memories.room import MEASURE_JOB, measured, put_measured, true_bytes
 from plugins.memories.rows import (
     MEMORIES,
@@ -43,11 +44,9 @@ from plugins.memories.rows import (
 )
 from plugins.memories.store import (
     entries_of,
-    feature_record,
     find_ordinal,
     index_again,
     is_readable,
-    session_hash,
     set_alarm,
 )
 from runtime.api.checks import (

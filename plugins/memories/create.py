@@ -118,12 +118,13 @@ def _stored_together(
     drafts = [drafts_of(ctx, ctx.call.body) for ctx in contexts]
     storing = Storing(contexts[0])
     storing.check_room(list(itertools.chain(*drafts)))
-    rows = [
-        [storing.store(draft, ctx) for draft in own]
-        for ctx, own in zip(contexts, drafts, strict=True)
-    ]
+    rows = iter(
+        storing.store_each(
+            [(ctx, draft) for ctx, own in zip(contexts, drafts, strict=True) for draft in own]
+        )
+    )
     storing.finish()
-    return rows
+    return [list(itertools.islice(rows, len(own))) for own in drafts]
 
 
 def _raw_draft(ctx: WriteContext, body: RawMemory) -> list[Draft]:

@@ -17,7 +17,8 @@ What each takes:
                                              also means membership in a list
     importance                               eq ne in nin gt gte lt lte
     created_at, occurred_at, updated_at, expires_at     gt gte lt lte eq with an ISO 8601 time,
-                                                        exists
+                                                        exists; a date alone is 00:00, to lte the
+                                                        end of its day, and to eq all of it
     content                                  contains, icontains
 
 `null` matches what a memory does not have. Without an operator a list stands for "one of" and "*"
@@ -37,7 +38,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
 from typing import Any, ClassVar
@@ -72,7 +73,7 @@ from plugins.memories.text_conditions import (
 from plugins.memories.times import within_times
 from runtime.api.context import ReadContext
 from runtime.errors import ValidationFailed
-from runtime.timestamps import parse
+from runtime.timestamps import parse, parse_end
 from storage.indexes import AllOf, AnyOf, Between, BoundBitmaps, Equals, Filter, Not
 
 # Field of a memory -> field of its bitmap index.
@@ -318,8 +319,7 @@ class _Compiler:
         if name == "importance":
             return Equals("importance", number_text(_number(value, loc)))
         if name in TIMES:
-            at = _instant(value, loc)
-            return Told(self._ctx, name, at, at)
+            return Told(self._ctx, name, _instant(value, loc), _instant(value, loc, parse_end))
         text = _text(value, loc)
         if name == "id":
             return Only(find_ordinal(self._ctx, text))
@@ -352,7 +352,7 @@ class _Compiler:
 
     def _compared(self, name: str, operator: str, operand: Any, loc: Loc) -> Filter:
         if name in TIMES:
-            at = _instant(operand, loc)
+            at = _instant(operand, loc, parse_end if operator == "lte" else parse)
             low, high = {
                 "gt": (at + 1, None),
                 "gte": (at, None),
@@ -465,9 +465,9 @@ def _scalar(value: Any, loc: Loc) -> str | float | bool:
     raise ValidationFailed.at(loc, "must be a text, a number, true or false", "value_error")
 
 
-def _instant(value: Any, loc: Loc) -> int:
+def _instant(value: Any, loc: Loc, read: Callable[[str], int] = parse) -> int:
     try:
-        return parse(_text(value, loc))
+        return read(_text(value, loc))
     except ValueError as error:
         raise ValidationFailed.at(loc, "must be an ISO 8601 time", "datetime_parsing") from error
 

@@ -24,7 +24,7 @@ from pydantic_core import PydanticCustomError
 
 from plugins.collections import METADATA_BYTES_MAX, CollectionId
 from plugins.memories import limits
-from runtime.api.operation import Body, Patch, Query, View
+from runtime.api.operation import Body, Patch, Query, View, not_earlier
 from runtime.api.pagination import PageQuery
 from runtime.errors import ValidationFailed
 from runtime.limits import ID_CHARS_MAX
@@ -246,7 +246,9 @@ class MemoryQuery(PageQuery, Filters):
         default=None, description="Only memories created after this instant."
     )
     created_before: Timestamp | None = Field(
-        default=None, description="Only memories created before this instant."
+        default=None,
+        description="Only memories created before this instant; of a date without a time, before "
+        "that day.",
     )
     include_superseded: bool = Field(
         default=False, description="Include memories that newer ones have superseded."
@@ -254,6 +256,12 @@ class MemoryQuery(PageQuery, Filters):
     scope: Literal["all"] | None = Field(
         default=None, description="`all`: every collection, as when collection_id is absent."
     )
+
+    @model_validator(mode="after")
+    def _runs_forwards(self) -> MemoryQuery:
+        before, after = self.created_before, self.created_after
+        not_earlier(("query", "created_before"), before, "created_after", after)
+        return self
 
 
 class DeleteAllQuery(Filters):

@@ -37,7 +37,9 @@ from plugins.memories.removal import (
     hide_all,
 )
 from plugins.memories.rows import (
+    MEMORIES_CLEARED,
     MEMORY_FIELDS,
+    SCOPES,
     Indexed,
     MemoryRow,
 )
@@ -58,7 +60,6 @@ from runtime.errors import (
     BadRequest,
     NotFound,
     PermissionDenied,
-    PreconditionFailed,
     ValidationFailed,
 )
 from runtime.inference import Models
@@ -109,26 +110,10 @@ def history(ctx: ReadContext, body: None) -> dict[str, Any]:
 # --- changing -------------------------------------------------------------------------------------
 
 
-def check_match(ctx: ReadContext, row: MemoryRow) -> None:
-    """Raise PreconditionFailed when an If-Match header names other versions than the current
-    one.
-    """
-    header = ctx.call.if_match
-    if header is None or header.strip() == "*":
-        return
-    if str(row.version) not in [
-        tag.strip().removeprefix('"').removesuffix('"') for tag in header.split(",")
-    ]:
-        raise PreconditionFailed(
-            f"The memory is at version {row.version}. Read it again and repeat the change.",
-            param="If-Match",
-        )
-
-
 def load_patch(ctx: ReadContext, body: MemoryPatch) -> tuple[str | None, float]:
     """(speaker, seconds the write may wait); 0 seconds when there is nothing to index."""
     row = get_row(ctx, ctx.path["id"])
-    check_match(ctx, row)
+    ctx.call.check_match(row.version, "memory")
     rewritten = "content" in body.model_fields_set and body.content != row.content
     return row.speaker, wait_seconds(ctx, bool(body.wait_for_index)) if rewritten else 0.0
 
@@ -142,7 +127,7 @@ async def prepare_patch(
 
 def patch(ctx: WriteContext, body: MemoryPatch) -> Reply:
     row = get_row(ctx, ctx.path["id"])
-    check_match(ctx, row)
+    ctx.call.check_match(row.version, "memory")
     sent = {name: getattr(body, name) for name in body.model_fields_set - {"wait_for_index"}}
     wanted = {name: CLEARED.get(name) if value is None else value for name, value in sent.items()}
     changes = {name: value for name, value in wanted.items() if _differ(value, getattr(row, name))}
@@ -165,7 +150,7 @@ def _differ(one: Any, other: Any) -> bool:
 
 def delete(ctx: WriteContext, body: None) -> dict[str, Any]:
     row = get_row(ctx, ctx.path["id"])
-    check_match(ctx, row)
+    ctx.call.check_match(row.version, "memory")
     delete_memories(ctx, [row])
     return {"id": row.id, "deleted": True}
 
@@ -212,6 +197,7 @@ def delete_matching(ctx: WriteContext, body: Doomed) -> dict[str, Any]:
     doomed = matching(ctx, body, include_superseded=True)
     if doomed:
         hide_all(ctx, doomed)
+    _tell_cleared(ctx, body, body.filters)
     return {"deleted": len(doomed)}
 
 
@@ -224,7 +210,16 @@ def delete_all(ctx: WriteContext, body: None) -> dict[str, Any]:
     doomed = readable(ctx, ctx.query, include_superseded=True)
     if doomed:
         hide_all(ctx, doomed)
+    _tell_cleared(ctx, ctx.query, {})
     return {"deleted": len(doomed)}
+
+
+def _tell_cleared(
+    ctx: WriteContext, asked: Doomed | DeleteAllQuery, filters: dict[str, Any]
+) -> None:
+    scopes = {name: getattr(asked, name) for name in SCOPES}
+    cleared = {"collection_id": asked.collection_id, "scopes": scopes, "filters": filters}
+    ctx.emit(MEMORIES_CLEARED, cleared, "")
 
 
 # --- jobs -----------------------------------------------------------------------------------------
@@ -334,6 +329,7 @@ OPERATIONS = (
             "neither old nor new text is found. With If-Match, another version than the named one "
             "is 412."
         ),
+        conditional=True,
         example={"content": "I moved to Porto in March.", "importance": 0.8},
         example_reply={
             **EXAMPLE,
@@ -351,7 +347,11 @@ OPERATIONS = (
         scope="write",
         idempotency=Idempotency.CACHED,
         summary="Delete a memory",
-        description="With its history and all that was derived from it. Again is 404.",
+        description=(
+            "With its history and all that was derived from it. Again is 404. With If-Match, "
+            "another version than the named one is 412."
+        ),
+        conditional=True,
         example_reply={"id": EXAMPLE_ID, "deleted": True},
     ),
     Write(
@@ -405,7 +405,8 @@ OPERATIONS = (
         summary="Delete all memories, or all that pass the filters",
         description=(
             f"Needs `confirm={DELETE_ALL_CONFIRMATION}`, else 400. None can be read from now on; "
-            "the rest is swept later."
+            "the rest is swept later. Texts that still wait to be processed and pass the filters "
+            "go, too: their jobs fail."
         ),
         example_reply={"deleted": 12},
     ),

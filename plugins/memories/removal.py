@@ -21,6 +21,7 @@ from pyroaring import BitMap
 from plugins.collections import Sweep, adjust_count
 from plugins.memories import passages
 from plugins.memories.limits import MEMORIES_SWEPT_PER_STEP
+from plugins.memories.neighbours import unlink
 from plugins.memories.room import count_out
 from plugins.memories.rows import (
     MEMORIES,
@@ -39,7 +40,7 @@ from plugins.memories.rows import (
     HiddenRow,
     MemoryRow,
 )
-from plugins.memories.store import entries_of, facts_resting_on, set_alarm, unlink
+from plugins.memories.store import facts_resting_on, ordinals_by_entry, set_alarm
 from plugins.memories.vectors import forget_vectors
 from runtime.api.context import WriteContext
 from runtime.api.jobs import Again
@@ -200,11 +201,11 @@ def _remove(ctx: WriteContext, doomed: Sequence[tuple[MemoryRow, int]]) -> None:
     """
     ctx.index(MEMORY_TEXT).remove_many([row.ordinal for row, _ in doomed if row.searchable])
     fields = ctx.index(MEMORY_FIELDS)
+    for entry, ordinals in ordinals_by_entry(ctx, [row for row, _ in doomed]).items():
+        fields.remove_each(ordinals, *entry)
     for row, _ in doomed:
         if row.searchable:
             forget_vectors(ctx, row)
-        for name, value in entries_of(ctx, row):
-            fields.remove(row.ordinal, name, value)
         if row.expires_at is not None:
             ctx[MEMORY_EXPIRY].delete(row.expires_at, row.ordinal)
         count_out(ctx, row)

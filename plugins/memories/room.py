@@ -126,9 +126,9 @@ def check_bytes(ctx: ReadContext, more: int) -> None:
 # --- counting -------------------------------------------------------------------------------------
 
 
-def count_in(ctx: WriteContext, row: MemoryRow) -> None:
-    """Count a memory that is not stored yet."""
-    _add(ctx, row.ordinal, stored_bytes(row))
+def count_in(ctx: WriteContext, rows: Sequence[MemoryRow]) -> None:
+    """Count memories, at least one, none of which is stored yet."""
+    _add(ctx, rows[0].ordinal, sum(map(stored_bytes, rows)))
 
 
 def count_rewritten(ctx: WriteContext, before: MemoryRow, after: MemoryRow) -> None:

@@ -300,7 +300,7 @@ INDEXES = (
 class MemoryCreated(View):
     id: str = Field(description="The memory's id.")
     version: int = Field(description="Its version, from 1.")
-    content: str = Field(description="Its text.")
+    content: str = Field(description="Its text; empty once the memory has been deleted.")
     collection_id: str = Field(description="The collection it belongs to.")
     importance: float = Field(description="0 to 1.")
     created_at: str = Field(description="When it was stored (ISO 8601).")
@@ -308,6 +308,19 @@ class MemoryCreated(View):
 
 class MemoryUpdated(MemoryCreated):
     updated_at: str = Field(description="When this version was stored (ISO 8601).")
+
+
+class MemoriesCleared(View):
+    """All memories that were here and pass these filters were deleted. What was asked for before,
+    and would become such a memory, is unwanted.
+
+    scopes   all of them, None where any does
+    filters  a condition (runtime/api/conditions.py); empty: whatever has the scopes
+    """
+
+    collection_id: str | None
+    scopes: dict[str, str | None]
+    filters: dict[str, Any]
 
 
 class MemoryDeleted(View):
@@ -320,3 +333,4 @@ class MemoryDeleted(View):
 MEMORY_CREATED = Event("memory.created", MemoryCreated)
 MEMORY_UPDATED = Event("memory.updated", MemoryUpdated)
 MEMORY_DELETED = Event("memory.deleted", MemoryDeleted)
+MEMORIES_CLEARED = Event("internal.memories_cleared", MemoriesCleared)

@@ -25,7 +25,7 @@ Invariants
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -35,17 +35,13 @@ from pyroaring import BitMap
 from plugins.collections import adjust_count, require_collection
 from plugins.memories import room
 from plugins.memories.features import (
-    NOTHING,
     TextFeatures,
     entries_of_name,
-    keyed_hash,
-    links,
-    pack,
-    relinked,
 )
 from plugins.memories.fields import facet_entries
 from plugins.memories.limits import EXPIRY_DELAY_MS
 from plugins.memories.models import ROLES
+from plugins.memories.neighbours import link, put_features, session_hash
 from plugins.memories.rows import (
     COMPLETED,
     DERIVED,
@@ -55,7 +51,6 @@ from plugins.memories.rows import (
     MEMORY_ALARM,
     MEMORY_CREATED,
     MEMORY_EXPIRY,
-    MEMORY_FEATURES,
     MEMORY_FIELDS,
     MEMORY_HISTORY,
     MEMORY_IDS,
@@ -165,22 +160,6 @@ def readable(
     return found
 
 
-def speaker_hash(ctx: ReadContext, speaker: str) -> int:
-    """The number that stands for a speaker in the features."""
-    return keyed_hash(ctx.scope.key, "speaker", speaker)
-
-
-def session_hash(ctx: ReadContext, row: MemoryRow) -> int:
-    """The number of a row's session, in the features and in the field "session"; 0 for none. A
-    session never spans collections or users.
-    """
-    return (
-        0
-        if row.session_id is None
-        else keyed_hash(ctx.scope.key, "session", row.number, row.user_id or "", row.session_id)
-    )
-
-
 def facts_resting_on(ctx: ReadContext, row: MemoryRow) -> list[MemoryRow]:
     """The memories that were derived from this one and can be read now, by ordinal."""
     fields = ctx.index(MEMORY_FIELDS)
@@ -247,7 +226,7 @@ def versions(
 
 
 class Storing:
-    """New memories of one transaction, one by one; `finish` enters words and counts of all."""
+    """New memories of one transaction; `finish` enters words and counts of all."""
 
     check_contents = staticmethod(room.check_contents)  # before there is anything to store
 
@@ -261,15 +240,32 @@ class Storing:
         """Raise PermissionDenied where the tier has no room for these as well."""
         room.check_drafts(self._ctx, drafts, len(self._rows))
 
-    def store(self, draft: Draft, ctx: WriteContext | None = None) -> MemoryRow:
-        """Store a memory with its event, for this call of the account's (default: the first). No
-        search by words finds it before `finish`.
-        """
-        row = _store(ctx or self._ctx, draft, self._reason, self._sessions)
-        self._rows.append(row)
-        if draft.indexed is not None:
-            self._terms[row.ordinal] = draft.indexed.terms
-        return row
+    def store(self, draft: Draft) -> MemoryRow:
+        """Store one. No search by words finds it before `finish`."""
+        return self.store_each([(self._ctx, draft)])[0]
+
+    def store_each(self, drafts: Sequence[tuple[WriteContext, Draft]]) -> list[MemoryRow]:
+        """Store memories, then their events, in order, each for its call of the account's."""
+        if not drafts:
+            return []
+        ordinal = self._ctx.next_ordinal("memories", len(drafts))
+        rows = [
+            _new_row(ctx, draft, ordinal + number, self._reason)
+            for number, (ctx, draft) in enumerate(drafts)
+        ]
+        room.count_in(self._ctx, rows)
+        for row, (_, draft) in zip(rows, drafts, strict=True):
+            _store(self._ctx, row, draft.indexed, self._sessions)
+            if draft.indexed is not None:
+                self._terms[row.ordinal] = draft.indexed.terms
+        fields = self._ctx.index(MEMORY_FIELDS)
+        for entry, ordinals in ordinals_by_entry(self._ctx, rows).items():
+            fields.add_each(ordinals, *entry)
+        # Subscribers may read the memory, so the row, with the event's id, is there before it.
+        for row, (ctx, _) in zip(rows, drafts, strict=True):
+            ctx.emit(MEMORY_CREATED, _created(row), row.id, row.outbox_event_id)
+        self._rows += rows
+        return rows
 
     def finish(self) -> Stored:
         """What was stored. One job indexes those that came without `indexed`."""
@@ -286,8 +282,7 @@ def store_memories(
     """Store new memories in order, as Storing does, or none: PermissionDenied for want of room."""
     storing = Storing(ctx, reason)
     storing.check_room(drafts)
-    for draft in drafts:
-        storing.store(draft)
+    storing.store_each([(ctx, draft) for draft in drafts])
     return storing.finish()
 
 
@@ -395,12 +390,7 @@ def finish_indexing(
     return True
 
 
-def _store(
-    ctx: WriteContext, draft: Draft, reason: str | None, sessions: dict[int, int | None]
-) -> MemoryRow:
-    """All of a new memory but its postings, which its caller adds for many at once. sessions:
-    session's hash -> its last ordinal.
-    """
+def _new_row(ctx: WriteContext, draft: Draft, ordinal: int, reason: str | None) -> MemoryRow:
     fields = {
         "created_at": ctx.now,
         "updated_at": ctx.now,
@@ -412,10 +402,10 @@ def _store(
     if fields.get("role") not in ROLES:  # a message's may be any
         fields["role"] = None
     indexed = draft.indexed
-    row = MemoryRow(
+    return MemoryRow(
         id=fields.pop("id", "") or ctx.new_id("mem"),
         outbox_event_id=ctx.new_id("evt"),
-        ordinal=ctx.next_ordinal("memories"),
+        ordinal=ordinal,
         content=draft.content,
         collection_id=draft.collection.id,
         number=draft.collection.number,
@@ -424,23 +414,28 @@ def _store(
         chunks=0 if indexed is None else len(indexed.chunks),
         **fields,
     )
-    room.count_in(ctx, row)
+
+
+def _store(
+    ctx: WriteContext, row: MemoryRow, indexed: Indexed | None, sessions: dict[int, int | None]
+) -> None:
+    """All of a new memory but its postings, bitmaps and event, which its caller adds for many at
+    once. sessions: session's hash -> its last ordinal.
+    """
     ctx[MEMORY_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
-    _put_features(ctx, row, TextFeatures() if indexed is None else indexed.features)
-    _link(ctx, row, sessions)
+    put_features(ctx, row, TextFeatures() if indexed is None else indexed.features)
+    turn = find_ordinal(ctx, row.stands_in) if row.stands_in else None
+    link(ctx, row, turn, sessions)
     if indexed is not None:
         put_vectors(ctx, row.ordinal, indexed)
-    _put(ctx, row)
-    # Subscribers may read the memory, so the row, with the event's id, is there before the event.
-    ctx.emit(MEMORY_CREATED, _created(row), row.id, row.outbox_event_id)
-    return row
+    _put_row(ctx, row, None)
 
 
 def _index(ctx: WriteContext, row: MemoryRow, indexed: Indexed) -> MemoryRow:
     """Add postings, vector and text features; -> the row as searchable, which the caller stores."""
     ctx.index(MEMORY_TEXT).add(row.ordinal, indexed.terms)
     put_vectors(ctx, row.ordinal, indexed)
-    _put_features(ctx, row, indexed.features)
+    put_features(ctx, row, indexed.features)
     return msgspec.structs.replace(
         row, status=COMPLETED, space=indexed.space, chunks=len(indexed.chunks)
     )
@@ -453,77 +448,26 @@ def _unindex(ctx: WriteContext, row: MemoryRow) -> None:
         forget_vectors(ctx, row)
 
 
-def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow | None = None) -> None:
+def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow) -> None:
     """Write the row, and bring its bitmaps and its place in the expiry order up to it."""
-    ctx[MEMORIES].put((row.ordinal,), row)
+    _put_row(ctx, row, before.expires_at)
     fields = ctx.index(MEMORY_FIELDS)
-    now, then = entries_of(ctx, row), set() if before is None else entries_of(ctx, before)
+    now, then = entries_of(ctx, row), entries_of(ctx, before)
     for name, value in then - now:
         fields.remove(row.ordinal, name, value)
     for name, value in now - then:
         fields.add(row.ordinal, name, value)
-    expired_at = None if before is None else before.expires_at
+
+
+def _put_row(ctx: WriteContext, row: MemoryRow, expired_at: int | None) -> None:
+    """expired_at: where it stands in the expiry order, if it does."""
+    ctx[MEMORIES].put((row.ordinal,), row)
     if row.expires_at != expired_at:
         if expired_at is not None:
             ctx[MEMORY_EXPIRY].delete(expired_at, row.ordinal)
         if row.expires_at is not None:
             ctx[MEMORY_EXPIRY].put((row.expires_at, row.ordinal), b"")
             set_alarm(ctx, row.expires_at)
-
-
-def _put_features(ctx: WriteContext, row: MemoryRow, features: TextFeatures) -> None:
-    records = ctx.index(MEMORY_FEATURES)
-    beside = links(records.get(row.ordinal))
-    beside = beside if row.stands_in == row.rests_on else (NOTHING, NOTHING)
-    records.put(row.ordinal, feature_record(ctx, row, features, *beside))
-
-
-def feature_record(
-    ctx: ReadContext, row: MemoryRow, features: TextFeatures, previous: int, following: int
-) -> bytes:
-    """A memory's features as stored, between its neighbours in the session."""
-    return pack(
-        features,
-        created_at=row.created_at,
-        occurred_at=row.occurred_at,
-        session=session_hash(ctx, row),
-        speaker=0 if row.speaker is None else speaker_hash(ctx, row.speaker),
-        collection=row.number,
-        previous=previous,
-        following=following,
-    )
-
-
-def _link(ctx: WriteContext, row: MemoryRow, sessions: dict[int, int | None]) -> None:
-    """Put a new memory at the end of its session; one that rests on another only follows that, and
-    nothing follows it.
-    """
-    session, records = session_hash(ctx, row), ctx.index(MEMORY_FEATURES)
-    if row.rests_on is not None:
-        if row.stands_in and (turn := find_ordinal(ctx, row.stands_in)) is not None:
-            records.put(row.ordinal, relinked(records.get(row.ordinal), previous=turn))
-        return
-    if not session:
-        return
-    if session not in sessions:
-        members = ctx.index(MEMORY_FIELDS).of("session", session)
-        sessions[session] = members.max() if members else None
-    last = sessions[session]
-    sessions[session] = row.ordinal
-    if last is not None:
-        records.put(last, relinked(records.get(last), following=row.ordinal))
-        records.put(row.ordinal, relinked(records.get(row.ordinal), previous=last))
-
-
-def unlink(ctx: WriteContext, ordinal: int) -> None:
-    """Take a memory's features away and join its session neighbours."""
-    records = ctx.index(MEMORY_FEATURES)
-    previous, following = links(records.get(ordinal))
-    records.delete(ordinal)
-    if previous != NOTHING and links(records.get(previous))[1] == ordinal:
-        records.put(previous, relinked(records.get(previous), following=following))
-    if following != NOTHING:
-        records.put(following, relinked(records.get(following), previous=previous))
 
 
 def entries_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
@@ -560,6 +504,17 @@ def entries_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
     for further in ctx.registry.index_entries.get(MEMORY_FIELDS.name, ()):
         entries.update(further(row))
     return entries
+
+
+def ordinals_by_entry(
+    ctx: ReadContext, rows: Iterable[MemoryRow]
+) -> dict[tuple[str, int | str], list[int]]:
+    """entries_of several memories, each entry with the ordinals that carry it."""
+    found: dict[tuple[str, int | str], list[int]] = defaultdict(list)
+    for row in rows:
+        for entry in entries_of(ctx, row):
+            found[entry].append(row.ordinal)
+    return found
 
 
 def _created(row: MemoryRow) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from plugins.search.boosts import Boosts, boosted
 from plugins.search.diversity import Arrangement
 from plugins.search.events import completed
 from plugins.search.facets import counted
-from plugins.search.judging import Doubt, Ranked, above_threshold, judged
+from plugins.search.judging import Doubt, Ranked, above_threshold, judged, page_of
 from plugins.search.limits import DIVERSIFIED_RESULTS_MAX, FACETS_MAX, RERANKED_RESULTS_MAX
 from plugins.search.models import (
     EXAMPLE_QUERY,
@@ -55,11 +55,10 @@ from plugins.search.search import (
 )
 from plugins.search.universe import is_heavy, universe
 from runtime.api.context import ReadContext
-from runtime.api.operation import Call, Read, View
+from runtime.api.operation import Call, Read, View, not_earlier
 from runtime.api.plugin import Retriever
-from runtime.errors import ValidationFailed
 from runtime.inference import Models, RerankingFailed
-from runtime.timestamps import Timestamp
+from runtime.timestamps import EndTimestamp, Timestamp
 
 log = logging.getLogger("mneme.search")
 
@@ -78,8 +77,10 @@ class AdvancedBody(SearchBody):
     date_range_start: Timestamp | None = Field(
         default=None, description="Only what happened at this instant or later (occurred_at)."
     )
-    date_range_end: Timestamp | None = Field(
-        default=None, description="Only what happened at this instant or earlier (occurred_at)."
+    date_range_end: EndTimestamp | None = Field(
+        default=None,
+        description="Only what happened at this instant or earlier (occurred_at); of a date "
+        "without a time, on that day too.",
     )
     boosts: Boosts | None = Field(
         default=None, description="What counts for more, or less, in the order of results."
@@ -103,13 +104,8 @@ class AdvancedBody(SearchBody):
 
     @model_validator(mode="after")
     def _range_is_one(self) -> AdvancedBody:
-        start, end = self.date_range_start, self.date_range_end
-        if start is not None and end is not None and start > end:
-            raise ValidationFailed.at(
-                ("body", "date_range_end"),
-                "must not be earlier than date_range_start",
-                "value_error",
-            )
+        end, start = self.date_range_end, self.date_range_start
+        not_earlier(("body", "date_range_end"), end, "date_range_start", start)
         return self
 
     @property
@@ -197,9 +193,11 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
         return found
     if body.rerank and ctx.settings.reranker.base_url is None:
         fields["degraded"] = [*prepared.degraded, "reranker_not_configured"]
+    every = np.arange(len(ranked.ordinals))
+    page = page_of(ranked, every, body)
     if body.diversity:
         ranked = _diversified(ctx, ranked, prepared.space, body.diversity)
-    page = range(len(ranked.ordinals))[body.offset : body.offset + body.limit]
+        page = every[body.offset : body.offset + body.limit]
     hits = packed(hydrate(ctx, ranked, page, body, question.terms), body.token_budget)
     grounded = bool(ranked.is_relevant[:1].any())
     took_ms = (time.perf_counter() - prepared.started) * 1000

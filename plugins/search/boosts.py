@@ -123,7 +123,7 @@ def boosted(ctx: ReadContext, ranked: Ranked, boosts: Boosts) -> Ranked:
     order = np.lexsort((ranked.ordinals, scores))[::-1]
     normalized = np.clip(scores / reachable, 0, 1) if reachable > 0 else np.zeros(len(scores))
     rescored = replace(ranked, scores=scores, normalized=normalized, contributions=parts)
-    return rescored.at(order)
+    return rescored.at(order).in_turn()
 
 
 def _multiplier(feature: str, channels: Channels) -> float:

@@ -42,6 +42,8 @@ class Ranked:
     """n candidates by score, descending, with what each feature contributed and which are
     relevant: near enough to the query by themselves.
 
+    later      (n,) where a page takes more candidates than the first: from how many takings on each
+               is there, by which they stand before score; None where all are there from the first
     rarities   (n,) nats, how rare together the words of the query are that each one has
     facts      ordinal -> those of the facts that are shown as that memory
     rarity     the same of all words of the query
@@ -66,6 +68,7 @@ class Ranked:
     is_whole: bool = False
     foreign: bool = False
     unread: bool = False
+    later: np.ndarray | None = None
 
     def at(self, places: np.ndarray) -> Ranked:
         """The candidates at these places, in this order."""
@@ -77,7 +80,12 @@ class Ranked:
             contributions={name: values[places] for name, values in self.contributions.items()},
             is_relevant=self.is_relevant[places],
             rarities=self.rarities[places],
+            later=None if self.later is None else self.later[places],
         )
+
+    def in_turn(self) -> Ranked:
+        """Those of a later taking after those of the ones before, else in the order they have."""
+        return self if self.later is None else self.at(np.argsort(self.later, kind="stable"))
 
 
 def judged(ctx: ReadContext, ranked: Ranked, best: int | None) -> tuple[float, Doubt | None]:
@@ -174,3 +182,9 @@ def above_threshold(ctx: ReadContext, ranked: Ranked, body: SearchBody) -> np.nd
     if asked == "balanced" and ranking.asks_several(body.query):
         gap = ranking.SEVERAL_GAP
     return places[scores >= scores.max() - gap]
+
+
+def page_of(ranked: Ranked, places: np.ndarray, body: SearchBody) -> np.ndarray:
+    """The places of one page, best first."""
+    page = places[body.offset : body.offset + body.limit]
+    return page[np.argsort(-ranked.scores[page], kind="stable")]

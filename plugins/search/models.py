@@ -21,7 +21,7 @@ from plugins.search.limits import (
 )
 from runtime.api.operation import Body, Query, View, not_blank
 from runtime.api.plugin import RETRIEVERS_TOO, Retriever
-from runtime.timestamps import Timestamp, iso
+from runtime.timestamps import EndTimestamp, Timestamp, iso
 from storage.text import Matcher, estimated_tokens
 
 SAFETY_CONTRACT = "search-safety-v1"
@@ -75,11 +75,10 @@ class SearchedMemories(Body):
 class QuestionBody(SearchedMemories, AskedBody):
     """A question, and which memories may answer it."""
 
-    as_of: Timestamp | None = Field(
+    as_of: EndTimestamp | None = Field(
         default=None,
-        description="Search what was known at this instant: memories stored by then, superseded "
-        "ones too "
-        "when that happened later. "
+        description="Search what was known at this instant (of a date without a time, at the end "
+        "of that day): memories stored by then, superseded ones too when that happened later. "
         "They are searched with the content they have now.",
     )
     reference_date: Timestamp | None = Field(
@@ -293,7 +292,11 @@ class SearchReply(View):
     query: str
     results: list[Hit]
     total: int = Field(
-        description="How many memories passed the threshold, before offset and limit."
+        description=(
+            "How many memories passed the threshold, before offset and limit, of those that were "
+            "looked at: each channel proposes `search.candidates`, or as many as offset and limit "
+            "ask for where that is more, 1,000 at most."
+        )
     )
     search_type: str
     processing_time_ms: float

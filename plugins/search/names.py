@@ -10,7 +10,7 @@ English.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
@@ -233,30 +233,31 @@ def common_names(ctx: ReadContext, body: SearchBody, query: QueryText) -> list[s
     names = [word for word in dict.fromkeys(found[1:]) if word[0].isupper() and not word.isupper()]
     if not names or 2 * len(names) > len(found) or not ENGLISH.search(body.query):
         return []
-    held = _held_by(ctx, {name: query.terms_of(name) for name in names[:NAMES_IN_QUERY_MAX]})
+    terms_of = {name: query.terms_of(name) for name in names[:NAMES_IN_QUERY_MAX]}
     # The account has at least as many of them as the search, and is asked sooner.
-    common = {
-        name: found
-        for name, found in held.items()
-        if any(len(each) >= NAME_COMMON_MIN for each in found)
-    }
+    text, terms = ctx.index(MEMORY_TEXT), list(chain.from_iterable(terms_of.values()))
+    counts = dict(zip(terms, text.counts_of(terms), strict=True))
+    common = [
+        name for name, own in terms_of.items() if any(counts[t] >= NAME_COMMON_MIN for t in own)
+    ]
     if not common:
         return []
-    allowed = ordinals_of(universe(ctx, body))
-    if ctx.index(MEMORY_FEATURES).field("speaker", allowed[:SPEAKERS_LOOKED_FOR_MAX]).any():
-        return []
+    allowed = universe(ctx, body)
+    if ctx.index(MEMORY_FIELDS).has_any("speaker"):
+        some = ordinals_of(allowed[:SPEAKERS_LOOKED_FOR_MAX])
+        if ctx.index(MEMORY_FEATURES).field("speaker", some).any():
+            return []
+    if len(allowed) == text.stats().documents:
+        return common  # all that the account has are in the search
+    within = ordinals_of(allowed)
     return [
         name
-        for name, found in common.items()
-        if any(_are_many(allowed, each, NAME_COMMON_MIN) for each in found)
+        for name in common
+        if any(
+            _are_many(within, each.ordinals, NAME_COMMON_MIN)
+            for each in text.postings_of(terms_of[name])
+        )
     ]
-
-
-def _held_by(ctx: ReadContext, terms_of: Mapping[str, Iterable[str]]) -> dict[str, list[Ordinals]]:
-    """The memories that have each term of a name, all read at once."""
-    terms = list(chain.from_iterable(terms_of.values()))
-    postings = dict(zip(terms, ctx.index(MEMORY_TEXT).postings_of(terms), strict=True))
-    return {name: [postings[term].ordinals for term in own] for name, own in terms_of.items()}
 
 
 def _are_many(allowed: Ordinals, ordinals: Ordinals, least: int) -> bool:

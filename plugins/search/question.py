@@ -55,8 +55,8 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
         text.end_to_end(terms)
         proposing = named.proposing(terms) if body.search_type == "hybrid" else terms
         if body.by_words:
-            count = SearchSettings.of(ctx.settings).candidates
-            by_words = text.search(proposing, count, members)[0]
+            counts = SearchSettings.of(ctx.settings).candidates_for(body.offset + body.limit)
+            by_words = text.search(proposing, counts[-1], members)[0]
     stats = text.stats()
     idf = rarity(ctx, terms, members)
     measure = ranking.Query(

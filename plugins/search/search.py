@@ -35,9 +35,10 @@ from plugins.search.dates import nearness
 from plugins.search.days import as_asked
 from plugins.search.events import completed
 from plugins.search.folding import evidence, folded, outdated
-from plugins.search.judging import Ranked, above_threshold, in_company, judged, relevant
+from plugins.search.judging import Ranked, above_threshold, in_company, judged, page_of, relevant
 from plugins.search.late_interaction import has_context, interaction, promising_of
 from plugins.search.learned_weights import learned_scores
+from plugins.search.limits import SEARCH_ITEMS_MAX
 from plugins.search.models import (
     EXAMPLE_QUERY,
     EXAMPLE_REPLY,
@@ -199,7 +200,7 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
     question: Question = ctx.prefetched or ask(ctx, body, prepared.named, universe(ctx, body))
     ranked = ranked_among(ctx, question, prepared, body)
     places = above_threshold(ctx, ranked, body)
-    page = places[body.offset : body.offset + body.limit]
+    page = page_of(ranked, places, body)
     reply = reply_of(
         body.query,
         hits=packed(hydrate(ctx, ranked, page, body, question.terms), body.token_budget),
@@ -226,7 +227,8 @@ def similar(ctx: ReadContext, body: None) -> dict[str, Any]:
     space = Spaces.in_use(ctx, row.space) or row.space
     vector = vectors.get(space, row.ordinal) if space else None
     if vector is not None:
-        ordinals, cosines = vectors.search(space, vector[None, :], ctx.query.limit, allowed)[0]
+        # As many whatever the page's size: they are counted, too.
+        ordinals, cosines = vectors.search(space, vector[None, :], SEARCH_ITEMS_MAX, allowed)[0]
     asked, usual = ctx.query.min_score, SearchSettings.of(ctx.settings).cosine_min
     floor = usual if asked is None else asked
     near = np.clip(cosines, 0, 1) >= np.float64(floor)
@@ -281,11 +283,20 @@ def reply_with(
 def ranked_among(
     ctx: ReadContext, question: Question, prepared: Prepared, body: SearchBody
 ) -> Ranked:
-    """What every channel proposes of the allowed memories, ranked."""
+    """What every channel proposes of the allowed memories, ranked. What more candidates are needed
+    for comes after what fewer have led to, or pages would share results and lose others.
+    """
     retrieved = Retrieved.of(ctx, body)
     prepared.degraded += retrieved.failed
-    candidates = propose(ctx, question, prepared, body, retrieved)
-    return rank(ctx, candidates, question, prepared, body, retrieved)
+    counts = SearchSettings.of(ctx.settings).candidates_for(body.offset + body.limit)
+    *earlier, candidates = (
+        propose(ctx, question, prepared, body, retrieved, count) for count in counts
+    )
+    ranked = rank(ctx, candidates, question, prepared, body, retrieved)
+    if not earlier:
+        return ranked
+    ranked.later = np.sum([~among(pool, ranked.ordinals) for pool in earlier], axis=0)
+    return ranked.in_turn()
 
 
 def propose(
@@ -294,10 +305,11 @@ def propose(
     prepared: Prepared,
     body: SearchBody,
     retrieved: Retrieved,
+    count: int,
 ) -> np.ndarray:
-    """The union of every channel's candidates, as ascending ordinals."""
-    count, allowed = SearchSettings.of(ctx.settings).candidates, question.allowed
-    found = [question.by_words]
+    """The union of every channel's candidates, `count` of each, as ascending ordinals."""
+    allowed = question.allowed
+    found = [question.by_words[:count]]
     found += [day.ordinals[among(question.members, day.ordinals)] for day in question.days]
     if prepared.scan is not None and body.by_meaning:
         found.append(prepared.scan.best(count, allowed, question.members)[0])

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
+from plugins.search.limits import CANDIDATES_MAX
 from runtime.settings import Section, Settings
 
 
@@ -18,10 +19,10 @@ class SearchSettings(Section, frozen=True):
     candidates: int = Field(
         default=60,
         ge=10,
-        le=1_000,
+        le=CANDIDATES_MAX,
         description=(
-            "Candidates that each channel proposes; a hybrid search adds their neighbours in the "
-            "session."
+            "Candidates that each channel proposes, more where a page ends further down; a hybrid "
+            "search adds their neighbours in the session."
         ),
     )
     embedding_wait_ms: int = Field(
@@ -95,6 +96,15 @@ class SearchSettings(Section, frozen=True):
     @property
     def embedding_wait_seconds(self) -> float:
         return self.embedding_wait_ms / 1000
+
+    def candidates_for(self, end: int) -> list[int]:
+        """How many candidates each channel proposes, and then, twice as many each time, until they
+        suffice for a page that ends with result number `end`.
+        """
+        counts = [self.candidates]
+        while counts[-1] < min(end, CANDIDATES_MAX):
+            counts.append(min(2 * counts[-1], CANDIDATES_MAX))
+        return counts
 
 
 class RankingSettings(Section, frozen=True):

@@ -37,11 +37,11 @@ from plugins.webhooks.store import (
     send_again,
 )
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.operation import Body, Idempotency, Read, Reply, View, Write
+from runtime.api.operation import Body, Idempotency, Read, Reply, View, Write, not_earlier
 from runtime.api.pagination import Page, PageQuery, envelope, example_page, newest_first
 from runtime.errors import Conflict, NotFound, PermissionDenied
 from runtime.limits import ID_CHARS_MAX, RETRY_AFTER_SECONDS
-from runtime.timestamps import Timestamp, iso
+from runtime.timestamps import ExclusiveEndTimestamp, Timestamp, iso
 from storage.store import Key
 
 DeliveryStatus = Literal["pending", "retrying", "delivered", "failed", "skipped"]
@@ -75,8 +75,10 @@ class ReplayMany(Body):
     since: Timestamp | None = Field(
         default=None, description="Instead of ids: dead letters of events from this time on."
     )
-    until: Timestamp | None = Field(
-        default=None, description="Instead of ids: dead letters of events before this time."
+    until: ExclusiveEndTimestamp | None = Field(
+        default=None,
+        description="Instead of ids: dead letters of events before this time; of a date without a "
+        "time, those of that day too.",
     )
     include_skipped: bool = Field(
         default=False,
@@ -87,6 +89,7 @@ class ReplayMany(Body):
     def _names_something(self) -> ReplayMany:
         if (self.ids is None) == (self.since is None and self.until is None):
             raise ValueError("Give either ids, or since or until.")
+        not_earlier(("body", "until"), self.until, "since", self.since, exclusive=True)
         return self
 
 

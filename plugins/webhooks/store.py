@@ -12,8 +12,9 @@ the former, plugins/webhooks/delivery.py does the latter.
 
 A delivery's body is stored once, as the bytes that every attempt sends. It is a copy of what the
 event tells, so it goes with the resource: when a memory or document is deleted, bodies that tell of
-it are erased, those still to be delivered as soon as they are. What remains is when something was
-sent and how it was answered.
+it are erased. One that is still to be delivered goes out without what it told (an empty `content`
+or `filename`) and is erased after that. What remains is when something was sent and how it was
+answered.
 
 Invariants
 - a delivery has a job exactly while it is pending or retrying, and a body exactly while it can
@@ -74,6 +75,9 @@ TELLING = tuple(
     for kind in EVENT_KINDS
     if kind.startswith(("memory.", "document.")) and kind not in DELETIONS
 )
+
+# What of an event's data is somebody's own words.
+TOLD = ("content", "filename")
 
 ACTIVE, DISABLED = "active", "disabled"
 PENDING, RETRYING, DELIVERED, FAILED, SKIPPED = (
@@ -374,14 +378,25 @@ def put_attempt(ctx: WriteContext, row: DeliveryRow, attempt: AttemptRow) -> Non
 
 
 def forget_resource(ctx: WriteContext, resource_id: str) -> None:
-    """Forget a deleted memory or document: no body tells of it longer than its delivery needs."""
+    """Forget a deleted memory or document: no body tells of it any more, and those of deliveries
+    that are under way stay as long as these need them.
+    """
     for _, ordinal in list(ctx[RESOURCES].keys(resource_id)):
         ctx[RESOURCES].delete(resource_id, ordinal)
         row = ctx[DELIVERIES].row(ordinal)
         if row.status in UNDER_WAY:
             ctx[DELIVERIES].put((ordinal,), msgspec.structs.replace(row, is_gone=True))
+            _blank(ctx, ordinal)
         else:
             _forget_contents(ctx, ordinal)
+
+
+def _blank(ctx: WriteContext, ordinal: int) -> None:
+    """Take out of a body that is still to be sent what it tells of its resource."""
+    envelope = orjson.loads(ctx[BODIES].row(ordinal).body)
+    data = envelope["data"]
+    data |= {name: "" for name in TOLD if isinstance(data.get(name), str)}
+    ctx[BODIES].put((ordinal,), BodyRow(orjson.dumps(envelope)))
 
 
 def _forget_contents(ctx: WriteContext, ordinal: int) -> None:

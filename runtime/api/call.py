@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import orjson
 from pydantic import BaseModel
 
-from runtime.errors import ApiError
+from runtime.errors import ApiError, PreconditionFailed
 from storage.blobs import Blob
 
 # The stages of a flow in its shard, and the status of begin's reply when the flow may go on
@@ -137,6 +137,20 @@ class Call:
     admitted: bool = False
     fingerprint_before: bytes = b""
     trace: str = ""
+
+    def check_match(self, version: int, what: str) -> None:
+        """Raise PreconditionFailed when an If-Match header names other versions than this, the
+        present one of what is to be changed: `what`, such as "memory".
+        """
+        if self.if_match is None or self.if_match.strip() == "*":
+            return
+        if str(version) not in [
+            tag.strip().removeprefix('"').removesuffix('"') for tag in self.if_match.split(",")
+        ]:
+            raise PreconditionFailed(
+                f"The {what} is at version {version}. Read it again and repeat the change.",
+                param="If-Match",
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Call, _fields_of_call(

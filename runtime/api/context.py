@@ -327,6 +327,7 @@ class WriteContext(ReadContext):
     credits   what this call will be charged; set to the operation's weight before the handler runs,
               0 in jobs. A handler that did less, or a job that did something, sets it
     metered   by how much this transaction raised what its tenant has used or reserved
+    outbox_is_swept  whether an event of this call has found no old ones left to delete
     """
 
     _reader: Transaction
@@ -338,6 +339,7 @@ class WriteContext(ReadContext):
         self.due: list[Due] = []
         self.credits = 0
         self.metered = 0
+        self.outbox_is_swept = False
 
     @property
     def answers(self) -> Scope | None:
@@ -366,13 +368,13 @@ class WriteContext(ReadContext):
     def new_id(self, prefix: str) -> str:
         return ids.make_id(prefix, self.now, self.principal.tag, self.random(10))
 
-    def next_ordinal(self, counter: str) -> int:
-        """0, 1, 2, … without gaps inside a committed history; each tenant (or slot) has its own
-        counters.
+    def next_ordinal(self, counter: str, count: int = 1) -> int:
+        """0, 1, 2, … without gaps inside a committed history, or the first of `count` in a row;
+        each tenant (or slot) has its own counters.
         """
         row = self[COUNTERS].get(counter)
         number = 0 if row is None else int.from_bytes(row, "big") + 1
-        self[COUNTERS].put((counter,), number.to_bytes(8, "big"))
+        self[COUNTERS].put((counter,), (number + count - 1).to_bytes(8, "big"))
         return number
 
     def emit(

@@ -64,6 +64,7 @@ from runtime.api.call import (
     encode_body,
 )
 from runtime.api.slot_context import OperatorReadContext, OperatorWriteContext
+from runtime.errors import ValidationFailed
 from runtime.extras import Extra
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ __all__ = [
     "Write",
     "encode_body",
     "not_blank",
+    "not_earlier",
 ]
 
 # Functions of a declaration. What each is given is the widest context that there is of its kind, so
@@ -229,6 +231,8 @@ class Operation:
                  model is a root model of each line, where it produces application/x-ndjson
     statuses     success statuses this operation can give; the first is used when a handler returns
                  a bare body
+    errors       error statuses it can give that its shape does not tell, such as 404 where a body
+                 names a record by another field than an id
     load         optional step before the handler
     scope        "public", "read", "write" or "admin"
     scope_of     (body) -> the scope that this request needs, where the body decides whether `scope`
@@ -264,6 +268,7 @@ class Operation:
     body: type[BaseModel] | None = None
     query: type[Query] | None = None
     statuses: tuple[int, ...] = (200,)
+    errors: tuple[int, ...] = ()
     load: Load | None = None
     scope: str = "read"
     scope_of: Callable[[Any], str] | None = None
@@ -298,6 +303,7 @@ class Operation:
     upload: ClassVar[Upload | None] = None
     remote: ClassVar[Callable[[Call], bool] | None] = None
     signed_by: ClassVar[str | None] = None
+    conditional: ClassVar[bool] = False
     fresh_usage: ClassVar[bool] = False
     streams: ClassVar[bool] = False
 
@@ -402,6 +408,8 @@ class Write(Operation):
                  between
     signed_by    name of the header that signs the body: the body is then a Signed, raw bytes and
                  that header's value
+    conditional  whether its handler heeds an If-Match header (`ctx.call.check_match`), and answers
+                 412 where that names another version
     """
 
     kind: ClassVar[Kind] = Kind.WRITE
@@ -417,6 +425,7 @@ class Write(Operation):
     remote: Callable[[Call], bool] | None = None
     lengthy: bool = False
     signed_by: str | None = None
+    conditional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,3 +453,20 @@ def not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("must contain more than white space")
     return text
+
+
+def not_earlier(
+    loc: tuple[str, ...],
+    end: int | None,
+    start_name: str,
+    start: int | None,
+    *,
+    exclusive: bool = False,
+) -> None:
+    """Validate that what is asked for does not end before it starts; None is no bound. An exclusive
+    end is no part of it, so it must be later. loc: where the end stands. Raises ValidationFailed.
+    """
+    if start is None or end is None or end > start or (end == start and not exclusive):
+        return
+    problem = "must be later than" if exclusive else "must not be earlier than"
+    raise ValidationFailed.at(loc, f"{problem} {start_name}", "value_error")

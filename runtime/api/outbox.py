@@ -57,16 +57,19 @@ def emit(
     if not event.kind.startswith("internal."):
         rows = ctx[OUTBOX]
         rows.put((event_id,), OutboxRow(event.kind, resource_id, ctx.now))
-        _sweep(ctx)
+        if not ctx.outbox_is_swept:
+            ctx.outbox_is_swept = _sweep(ctx)
     for subscriber in ctx.registry.subscribers.get(event.kind, ()):
         subscriber(ctx, event_id, event.kind, data, resource_id)
     return event_id
 
 
-def _sweep(ctx: WriteContext) -> None:
+def _sweep(ctx: WriteContext) -> bool:
+    """Delete some of the rows that are old enough; -> whether there are no more."""
     rows, oldest = ctx[OUTBOX], ctx.now - OUTBOX_RETENTION_SECONDS * 1000
     # Ids sort by time, so the first young row ends the search; most writes look at one row.
     for key, row in rows.scan(limit=EXPIRED_ROWS_SWEPT_PER_WRITE):
         if row.at >= oldest:
-            return
+            return True
         rows.delete(*key)
+    return False

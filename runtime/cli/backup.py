@@ -12,14 +12,17 @@ could have had. Files beside a store (large accounts' vectors, uploads, keys) ar
 and those that are new or changed once more after it: what the copied rows need is there, whether it
 came or went meanwhile. Of vectors that differ from the copied rows the rows count.
 
-Left out is what a start makes again: locks, logs, the model's graph. The manifest is written last,
-so a directory without one is no backup. It holds the service's secrets: who has it can read the
-data, and what was erased later is still in it.
+Left out is what a start makes again: locks, logs, the model's graph. The manifest gets its name
+last, so a directory without one is no backup. Until then it is `manifest.json.partial`, empty, and
+held with flock by who makes the backup: where that was killed, the next one into the directory
+begins anew. It holds the service's secrets: who has it can read the data, and what was erased later
+is still in it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
@@ -44,10 +47,12 @@ from storage.store import (
     check_data_file,
     copy_data,
     figures,
+    publish,
 )
 from storage.store import LOCK_FILE as STORE_LOCK_FILE
 
 MANIFEST_FILE = "manifest.json"
+UNFINISHED_FILE = f"{MANIFEST_FILE}.partial"
 MANIFEST_FORMAT = 1
 COPY_CHUNK_BYTES = 1 << 20
 SETTLED_SECONDS = 2
@@ -117,8 +122,8 @@ _decode_manifest = msgspec.json.Decoder(BackupManifest).decode
 def back_up(
     data_dir: Path, target: Path, now_ms: int, map_bytes: int = MAP_BYTES
 ) -> BackupManifest:
-    """Copy the data directory into `target`, which is missing or empty. Raises BackupError,
-    LayoutError, StoreError.
+    """Copy the data directory into `target`, which is missing or empty, or has what is left of a
+    backup that was killed. Raises BackupError, LayoutError, StoreError.
 
     map_bytes: of address space, at most, to read a store
     """
@@ -129,8 +134,7 @@ def back_up(
         raise BackupError(
             f"{target} lies inside {data_dir}; a backup belongs elsewhere, best on another disk."
         )
-    _claim(target)
-    with _all_or_nothing(target):
+    with _claimed(target) as unfinished, _all_or_nothing(target):
         copy = _Copy(data_dir, target)
         placement = PlacementTable(data_dir).load()
         if placement.moves:
@@ -157,8 +161,10 @@ def back_up(
             copied,
         )
         manifest.sha256 = manifest.digest()
-        _write(target / MANIFEST_FILE, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
         _close(target)
+        unfinished.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+        unfinished.flush()
+        publish(target / UNFINISHED_FILE, target / MANIFEST_FILE)
         return manifest
 
 
@@ -170,16 +176,20 @@ def _all_or_nothing(directory: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as failed:
-        for path in directory.iterdir():
-            if path.name == LOCK_FILE:
-                continue
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        _empty(directory, but=LOCK_FILE)
         if isinstance(failed, StoreFull) or getattr(failed, "errno", 0) in NO_SPACE:
             raise BackupError(
                 f"the disk of {directory} is full; nothing was left there. Free some space, or "
                 "name a directory on another disk."
             ) from failed
         raise
+
+
+def _empty(directory: Path, *, but: str) -> None:
+    """Remove what is in a directory, but for one file."""
+    for path in directory.iterdir():
+        if path.name != but:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 class _Copy:
@@ -238,16 +248,37 @@ def _beside(store: Path) -> Iterator[Path]:
     return (path for path in _below(store) if path.relative_to(store).parts[0] not in _OF_LMDB)
 
 
-def _claim(target: Path) -> None:
-    """Make the directory unless it is there and empty."""
+@contextlib.contextmanager
+def _claimed(target: Path) -> Iterator[BinaryIO]:
+    """Make the directory, or empty it where a backup into it was killed, and keep every other one
+    off; -> its manifest, to be written. Raises BackupError where anything else is there.
+    """
     try:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if any(target.iterdir()):
-            raise BackupError(
-                f"{target} is not empty; a backup goes into a new or an empty directory."
-            )
+        names = {path.name for path in target.iterdir()}
     except (FileExistsError, NotADirectoryError):
         raise BackupError(f"{target} is not a directory.") from None
+    if names and UNFINISHED_FILE not in names:
+        raise _not_empty(target)
+    descriptor = os.open(target / UNFINISHED_FILE, os.O_WRONLY | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "wb") as unfinished:
+        try:
+            fcntl.flock(unfinished, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BackupError(f"{target} is in use: a backup is being written there.") from None
+        if (target / MANIFEST_FILE).exists():  # it was finished before it could be held
+            (target / UNFINISHED_FILE).unlink(missing_ok=True)
+            raise _not_empty(target)
+        _empty(target, but=UNFINISHED_FILE)
+        unfinished.truncate(0)
+        yield unfinished
+
+
+def _not_empty(target: Path) -> BackupError:
+    return BackupError(
+        f"{target} is not empty; a backup goes into a new or an empty directory. If that is what "
+        "an earlier release left of a backup that was killed, remove it first."
+    )
 
 
 def _top(data_dir: Path) -> Iterator[Path]:
@@ -284,13 +315,6 @@ def _stream(source: BinaryIO, target: Path, mode: int) -> tuple[int, str]:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write(path: Path, content: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _close(directory: Path) -> None:

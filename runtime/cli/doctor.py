@@ -39,6 +39,8 @@ from runtime.cli.doctor_disk import (
 )
 from runtime.cli.doctor_secrets import service_secrets
 from runtime.cli.finding import Finding
+from runtime.cli.shipped_log import shipped_log
+from runtime.cluster import held_shards
 from runtime.installation import (
     FORMAT_VERSION,
     LAYOUT_FILE,
@@ -50,7 +52,6 @@ from runtime.installation import (
 )
 from runtime.installation import LOCK_FILE as SERVE_LOCK_FILE
 from runtime.machine import usable_cores
-from runtime.placement import PlacementTable
 from runtime.settings import Settings
 from storage.replication import ObjectStore, ObjectStoreUnfit, directory_of, taken_by
 from storage.store import LOCK_FILE as STORE_LOCK_FILE
@@ -435,7 +436,7 @@ def ownership(settings: Settings) -> Finding:
             Layout.load(settings.data_dir),
             ObjectStore(settings.object_store.url, make=False),
         )
-        for number in range(len(PlacementTable(settings.data_dir).load().shards)):
+        for number in held_shards(settings.data_dir):  # a node of several has some
             store = Store.open_to_read(
                 shard_directory(settings.data_dir, number),
                 (),
@@ -465,7 +466,7 @@ def ownership(settings: Settings) -> Finding:
             f"ownership: {unknown}",
             "it is asked again at every start, which fails unless it is known",
         )
-    return Finding("ok", "ownership: every shard of the object store is this directory's")
+    return Finding("ok", "ownership: every shard here is this directory's")
 
 
 def remote_models(settings: Settings) -> Finding:
@@ -571,6 +572,7 @@ CHECKS: tuple[Callable[[Settings], Finding], ...] = (
     store_format,
     object_store,
     ownership,
+    shipped_log,
     holder,
     port,
     https,

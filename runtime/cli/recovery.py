@@ -53,7 +53,13 @@ from runtime.installation import (
     shard_directory,
     shard_place,
 )
-from runtime.placement import PLACEMENT_DIRECTORY, Placement, as_version, version_name
+from runtime.placement import (
+    PLACEMENT_DIRECTORY,
+    Placement,
+    as_version,
+    version_name,
+    version_names,
+)
 from runtime.settings import Settings
 from storage.blobs import BLOBS
 from storage.replication import LeftOut, ObjectStore, Restored, RestoreFailed, restore
@@ -201,7 +207,7 @@ class _Placements:
         its installation goes on from there.
         """
         stored = self._objects.stored_at(PLACEMENT_DIRECTORY)
-        names = sorted(stored)
+        names = version_names(stored)
         count = len(names)
         if self._at is not None:  # versions of an earlier release have no time in them
             count = bisect.bisect_right(
@@ -275,10 +281,16 @@ def _write_placement(placement: Placement, data_dir: Path) -> None:
 
 def _layout(objects: ObjectStore, cluster_id: str | None) -> Layout:
     found = [name for name in objects.folders() if name != BLOBS and cluster_id in (None, name)]
+    if not found and cluster_id and objects.get(f"{cluster_id}/{LAYOUT_FILE}") is not None:
+        raise RestoreFailed(
+            f"{objects.url} lists nothing below {cluster_id}, although it has its layout: see that "
+            "its credentials may list."
+        )
     if not found:
         raise RestoreFailed(
-            f"{objects.url} holds no log of "
-            f"{'this installation' if cluster_id else 'any installation'}."
+            f"{objects.url} lists no log of "
+            f"{'this installation' if cluster_id else 'any installation'}: check the prefix in "
+            "object_store.url, and that its credentials may list."
         )
     if len(found) > 1:
         raise RestoreFailed(

@@ -104,14 +104,16 @@ def _store(
     ) else "no data"  # fmt: skip
     what = f"shard {number}, {size}"
     try:
-        Store.open_to_read(
+        store = Store.open_to_read(
             directory,
             tables,
             identity=layout.identity(number),
             map_bytes=settings.storage.map_bytes_max,
             service_key=secrets.service,
             earlier_keys=secrets.earlier_services,
-        ).close()
+        )
+        with contextlib.closing(store), store.snapshot() as snapshot:
+            snapshot.check_opens(tables)
     except StoreOlder:
         return Finding(
             "advice",

@@ -1,5 +1,6 @@
 """`mneme admin verify`: every store of the data directory is read beside whoever writes it, and
-what is found wrong is mended where that was asked for.
+what is found wrong is mended where that was asked for; and whether its log in the object store has
+what a restore needs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from runtime.api.checks import Account, Finding
 from runtime.api.context import Environment
 from runtime.api.operation import NOBODY
 from runtime.api.slot_context import OperatorWriteContext
+from runtime.cli import shipped_log
 from runtime.cli.client import Client, local_base_url
 from runtime.cli.offline import environment_of
 from runtime.cluster import held_shards
@@ -21,7 +23,7 @@ from runtime.limits import FINDINGS_SHOWN_MAX
 from runtime.placement import Placement, PlacementTable
 from runtime.settings import Settings
 from runtime.shard import verification
-from storage.store import Scope, Store
+from storage.store import Scope, ShippingState, Store
 
 OK, FOUND = 0, 1
 
@@ -38,15 +40,19 @@ def verify_stores(parsed: argparse.Namespace, settings: Settings) -> int:
     table = PlacementTable.of(settings)
     placement = table.load()
     stores: dict[int, list[Scope]] = {}
+    gone = 0  # shards of whose log in the object store something is missing
     numbers = (
         range(len(placement.shards))
         if settings.cluster.name is None
         else held_shards(settings.data_dir)
     )
     for number in numbers:
-        found, stores[number] = _examine(settings, layout, placement, number, environment)
+        found, stores[number], shipped = _examine(settings, layout, placement, number, environment)
         wrong += found
-    remain = _tell_misplaced(table, placement, stores)
+        if (missing := shipped_log.missing(settings, layout, number, shipped)) is not None:
+            gone += 1
+            print(missing, flush=True)
+    remain = _tell_misplaced(table, placement, stores) + gone
     if not wrong or not parsed.repair:
         return FOUND if wrong or remain else OK
     with _mender(parsed, settings, layout, environment) as mend:
@@ -60,9 +66,9 @@ def verify_stores(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _examine(
     settings: Settings, layout: Layout, placement: Placement, number: int, environment: Environment
-) -> tuple[list[tuple[int, Account]], list[Scope]]:
-    """Verify one shard's store, printing; -> the accounts where something is wrong, and whose rows
-    it has. What a move still erases is no account.
+) -> tuple[list[tuple[int, Account]], list[Scope], ShippingState]:
+    """Verify one shard's store, printing; -> the accounts where something is wrong, whose rows it
+    has, and how far its log was shipped. What a move still erases is no account.
     """
     wrong, findings_count = [], 0
     passing = {slot for move in placement.moves for slot in move.slots}
@@ -96,7 +102,7 @@ def _examine(
                 findings_count += len(findings)
                 print(f"{_named(account)}: {len(findings)} findings")
                 _show(findings)
-        figures = store.stat()
+        figures, shipped = store.stat(), store.log.state()
     finally:
         store.close()
     people = sum(account.number > 0 for account in accounts)
@@ -105,7 +111,7 @@ def _examine(
         f"{figures['sequence']}, {findings_count} findings",
         flush=True,
     )
-    return wrong, scopes
+    return wrong, scopes, shipped
 
 
 def _tell_misplaced(

@@ -72,6 +72,10 @@ class Flow:
         self._ending: set[asyncio.Task[Any]] = set()
         self._keeping: asyncio.Task[None] | None = None
 
+    @property
+    def has_key(self) -> bool:
+        return self._call.idempotency_key is not None
+
     async def run(self) -> Reply:
         """Begin, handle, end; -> the reply, whose body may be an iterator that ends the flow.
         Raises ApiError.
@@ -81,7 +85,7 @@ class Flow:
             began = await self._stage(BEGIN)
             if began.status != BEGUN or began.error is not None:
                 return began
-            if self._call.idempotency_key is not None:
+            if self.has_key:
                 self._keeping = asyncio.create_task(self._keep())
             self._call.loaded = orjson.loads(began.body)
             result = await self._operation.handler(self._call, steps, self._models)
@@ -175,6 +179,8 @@ class _Body:
     def __init__(self, flow: Flow, reply: Reply, chunks: Any):
         self._flow, self._reply, self._chunks = flow, reply, chunks
         self._sent: list[bytes] = []
+        # Without a key nobody can ask for it again.
+        self._room = STREAM_REMEMBERED_BYTES_MAX if flow.has_key else 0
         self._size = 0
         self._settled = False
 
@@ -188,8 +194,10 @@ class _Body:
             await self._settle(whole=True)
             raise
         self._size += len(chunk)
-        if self._size <= STREAM_REMEMBERED_BYTES_MAX:
+        if self._size <= self._room:
             self._sent.append(chunk)
+        else:
+            self._sent.clear()
         return chunk
 
     async def aclose(self) -> None:
@@ -203,7 +211,7 @@ class _Body:
         self._settled = True
         flow, told = self._flow, self._reply
         del self._flow, self._reply  # which hold this body, and what the request sent
-        remember = whole and self._size <= STREAM_REMEMBERED_BYTES_MAX
+        remember = whole and self._size <= self._room
         if told.error is not None:
             await flow.break_off(told.outcome, told.error.status)
         else:

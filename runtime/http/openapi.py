@@ -253,7 +253,7 @@ def _parameters(operation: Operation, path: str, schemas: Schemas) -> list[Json]
         headers.append("IdempotencyKey")
     if 202 in operation.statuses:
         headers.append("Prefer")
-    if _takes_if_match(operation):
+    if operation.conditional:
         headers.append("IfMatch")
     return parameters + [{"$ref": f"#/components/parameters/{name}"} for name in headers]
 
@@ -275,10 +275,6 @@ def _without_null(schema: Json) -> Json:
         if len(branches) == 1
         else kept | ({"anyOf": branches} if branches else {})
     )
-
-
-def _takes_if_match(operation: Operation) -> bool:
-    return operation.method == "PATCH" and operation.path.endswith("}")
 
 
 def _responses(operation: Operation, schemas: Schemas) -> Json:
@@ -323,7 +319,7 @@ def _success_content(operation: Operation, status: int, schemas: Schemas) -> Jso
 
 def _error_statuses(operation: Operation) -> list[int]:
     """The errors this operation can answer, apart from the ones that any path can."""
-    found = {400, 500, 503}
+    found = {400, 500, 503, *operation.errors}
     if operation.scope != "public":
         found |= {401, 403, 429}
     elif operation.kind is Kind.WRITE:
@@ -340,7 +336,7 @@ def _error_statuses(operation: Operation) -> list[int]:
         found.add(413)
     if operation.body is not None or operation.query is not None:
         found.add(422)
-    if _takes_if_match(operation):
+    if operation.conditional:
         found.add(412)
     if operation.upload is not None:
         found |= {413, 415}

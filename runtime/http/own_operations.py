@@ -43,7 +43,7 @@ class ShardCount(View):
 class Health(View):
     status: str = Field(
         description="`ok`, `degraded` (was ready, a shard is missing now; with 200: the object "
-        "store or a disk takes nothing) or `starting`."
+        "store takes nothing, or a disk has no room) or `starting`."
     )
     version: str
     build: str
@@ -201,22 +201,21 @@ def _without_object_store(statuses: list[dict[str, Any]]) -> str:
     """Of which open shards the object store takes no log, and for how long; "" where it takes all.
     With `replicated` they refuse writes.
     """
-    return _taking_nothing(statuses, "log", "failing_seconds")
+    failing, seconds = _failing(statuses, "log", "failing_seconds")
+    return failing and f"has taken nothing of shard {failing} for {seconds:.0f} seconds"
 
 
 def _without_room(statuses: list[dict[str, Any]]) -> str:
-    """Of which open shards the disk takes no write, and for how long; "" where it takes all."""
-    return _taking_nothing(statuses, "write", "disk_full_seconds")
+    """Which open shards' disk refuses writes, and since when; "" where it has room."""
+    full, seconds = _failing(statuses, "write", "disk_full_seconds")
+    return full and f"has had no room for writes of shard {full} for {seconds:.0f} seconds"
 
 
-def _taking_nothing(statuses: list[dict[str, Any]], part: str, figure: str) -> str:
+def _failing(statuses: list[dict[str, Any]], part: str, figure: str) -> tuple[str, float]:
+    """-> which open shards say that for longer than no time, and the longest of them."""
     failing = {
         str(status["shard"]): seconds
         for status in statuses
         if status["open"] and (seconds := status.get(part, {}).get(figure, 0.0)) > 0
     }
-    if not failing:
-        return ""
-    return (
-        f"has taken nothing of shard {', '.join(failing)} for {max(failing.values()):.0f} seconds"
-    )
+    return ", ".join(failing), max(failing.values(), default=0.0)

@@ -42,6 +42,7 @@ from runtime.inference.language_model import (
     Usage,
     deadline,
 )
+from runtime.inference.remote_endpoint import retry_after_seconds
 
 
 class OpenAiLanguageModel:
@@ -351,8 +352,8 @@ def _classified():
 
 def _refusal(refused: openai.APIStatusError) -> CompletionFailed:
     status, said = refused.status_code, _clipped(_message_of(refused))
+    wait = _retry_after(refused.response.headers.get("Retry-After"))
     if status == 429:
-        wait = _retry_after(refused.response.headers.get("Retry-After"))
         answer = RateLimited(
             f"The language model's endpoint is rate limited: {said}",
             limit=0,
@@ -369,19 +370,19 @@ def _refusal(refused: openai.APIStatusError) -> CompletionFailed:
     if status in (408, 504):
         return CompletionFailed(
             f"it answered {status}",
-            UpstreamTimeout("The language model was late.", retry_after_seconds=1),
+            UpstreamTimeout("The language model was late.", retry_after_seconds=wait),
         )
     if 400 <= status < 500:
         return CompletionFailed(
             f"it answered {status}",
             BadRequest(f"The language model refused the request: {said}", param=refused.param),
         )
-    return _transient(f"it answered {status}")
+    return _transient(f"it answered {status}", wait)
 
 
-def _transient(reason: str) -> CompletionFailed:
+def _transient(reason: str, wait: int = 1) -> CompletionFailed:
     return CompletionFailed(
-        reason, UpstreamFailed(f"The language model failed: {reason}.", retry_after_seconds=1)
+        reason, UpstreamFailed(f"The language model failed: {reason}.", retry_after_seconds=wait)
     )
 
 
@@ -407,9 +408,6 @@ def _clipped(text: str) -> str:
 
 
 def _retry_after(header: str | None) -> int:
-    """Retry-After in seconds, 1 when it is missing, a date or nonsense."""
-    try:
-        seconds = float(header or 1)
-    except ValueError:
-        return 1
+    """Retry-After in whole seconds, at least 1; 1 as well when it is missing or nonsense."""
+    seconds = retry_after_seconds(header)
     return max(1, math.ceil(seconds)) if math.isfinite(seconds) else 1

@@ -173,7 +173,7 @@ def retry_after_seconds(header: str | None) -> float:
     """
     if header is None:
         return 0.0
-    if header.strip().isdecimal():
+    if header.strip().replace(".", "", 1).isdecimal():  # some endpoints send fractions
         return float(header)
     try:
         moment = parsedate_to_datetime(header)

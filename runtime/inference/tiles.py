@@ -32,6 +32,7 @@ class Shape(NamedTuple):
 
 
 _SHAPES = {
+    "AMX": Shape(14, 16, 2),  # of floats, which it does not multiply
     "AVX-512 VNNI": Shape(14, 16, 2),  # 28 sums, two of columns, one of a row: 31 of 32 registers
     "AVX-VNNI": Shape(6, 8, 2),  # 15 of 16
     "AVX2": Shape(2, 8, 4),  # 8 sums, 4 of columns, and what stands between bytes and their sums

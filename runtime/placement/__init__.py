@@ -29,6 +29,7 @@ from runtime.placement.table import (
     SharedPlacementTable,
     as_version,
     version_name,
+    version_names,
 )
 
 __all__ = [
@@ -51,4 +52,5 @@ __all__ = [
     "balanced",
     "evened",
     "version_name",
+    "version_names",
 ]

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from storage.replication import ObjectStore
 
 PLACEMENT_DIRECTORY = "placement"
 _SUFFIX = ".json"
+_VERSION_NAME = re.compile(rf"[0-9]{{12}}{re.escape(_SUFFIX)}")
 
 
 class PlacementTable:
@@ -100,7 +102,7 @@ class PlacementTable:
 
     def _names(self) -> list[str]:
         try:
-            return sorted(name for name in os.listdir(self._directory) if name.endswith(_SUFFIX))
+            return version_names(os.listdir(self._directory))
         except FileNotFoundError:
             return []
 
@@ -165,7 +167,7 @@ class SharedPlacementTable(PlacementTable):
         return newest
 
     def _listed(self) -> Placement:
-        names = self._objects.names(PLACEMENT_DIRECTORY)
+        names = version_names(self._objects.names(PLACEMENT_DIRECTORY))
         if not names:
             layout = read_shared_layout(self._objects)
             return Placement.even(layout.shards, layout.cluster_id)
@@ -189,6 +191,11 @@ class SharedPlacementTable(PlacementTable):
 
 def version_name(version: int) -> str:
     return f"{version:012d}{_SUFFIX}"
+
+
+def version_names(names: Iterable[str]) -> list[str]:
+    """The names of versions among these, oldest first. A file of another name is none."""
+    return sorted(name for name in names if _VERSION_NAME.fullmatch(name))
 
 
 def as_version(name: str, placement: Placement) -> Placement:

@@ -55,6 +55,7 @@ from runtime.shard.writer import StorageFailed
 from storage.blobs import BlobCopies
 from storage.replication import (
     Lease,
+    LogEndKeeper,
     LogShipper,
     ObjectStore,
     ObjectStoreFailed,
@@ -97,6 +98,7 @@ class Durability:
             on_stored=self._on_stored,
             on_fenced=self._on_fenced,
         )
+        self._log_end = LogEndKeeper(objects, self.shipper)
         self._may_lose = settings.durability.outage_writes_may_be_lost and not self._replicated
         self.lease = Lease(
             settings.cluster.lease_seconds, self.shipper.verify, outlasts=self._may_lose
@@ -157,6 +159,7 @@ class Durability:
             else contextlib.suppress(ObjectStoreFailed)
         ):  # it is tried again soon
             await asyncio.to_thread(durability._layout.follow)
+        await asyncio.to_thread(durability._log_end.start)
         durability.shipper.start()
         durability._snapshots.start()
         durability._copier.start()
@@ -174,6 +177,7 @@ class Durability:
         await asyncio.to_thread(self._snapshots.close)
         await asyncio.to_thread(self.lease.close)
         await asyncio.to_thread(self.shipper.close)
+        await asyncio.to_thread(self._log_end.close)
 
     # --- what the shard asks ----------------------------------------------------------------------
 

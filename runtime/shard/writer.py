@@ -28,6 +28,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Any, NamedTuple
 
 from runtime import tracing
@@ -53,6 +54,7 @@ log = logging.getLogger("mneme.shard")
 USAGE = "usage"  # has turns like an account, and makes no crowd of one
 _COMMIT_SECONDS = 0.002  # until it has been measured
 _SMOOTHING = 0.1  # of the mean, by each commit
+FULL_SECONDS = 10.0  # after the last refusal: small writes find room where large ones find none
 
 
 class StorageFailed(Exception):
@@ -132,7 +134,7 @@ class Writer:
         self._commit_seconds = _COMMIT_SECONDS
         self._waiting = 0
         self._failed: str | None = None
-        self._full_since: float | None = None  # no group found room since, monotonic
+        self._full_since = self._refused_at = -inf  # for want of room, monotonic
         self._fed = store.sequence
         self._stats = {
             "commits_total": 0,
@@ -152,12 +154,14 @@ class Writer:
 
     def stats(self) -> dict[str, float]:
         """Commits, the calls in them, how many of those were handled together, and the seconds they
-        took; groups that a full disk refused, and since how many seconds it has taken none; credits
-        that were charged or held, and of those given back. For metrics.
+        took; groups that a full disk refused, and since how many seconds it has been refusing some;
+        credits that were charged or held, and of those given back. For metrics.
         """
-        since = self._full_since
-        full = 0.0 if since is None else round(time.monotonic() - since, 3)
-        return {**self._stats, "disk_full_seconds": full}
+        full = time.monotonic() - self._full_since if self._is_full() else 0.0
+        return {**self._stats, "disk_full_seconds": round(full, 3)}
+
+    def _is_full(self) -> bool:
+        return time.monotonic() < self._refused_at + FULL_SECONDS
 
     async def submit(
         self,
@@ -257,7 +261,8 @@ class Writer:
             log.error("write refused: %s", full)
             self._stats["disk_full_total"] += 1
             if not isinstance(full, StoreAtBound):
-                self._full_since = self._full_since or time.monotonic()
+                since = self._full_since if self._is_full() else time.monotonic()
+                self._full_since, self._refused_at = since, time.monotonic()
             group = group or self._all()
             for waiting in group:
                 waiting.outcome = None
@@ -271,7 +276,6 @@ class Writer:
                 waiting.outcome = None
                 waiting.fault = StorageFailed(self._failed)
         else:
-            self._full_since = None
             self._count(group, time.perf_counter() - started)
             due = [
                 item
@@ -297,7 +301,7 @@ class Writer:
             return not own or own < max(self._commit_seconds, total - own)
 
         take, together = partial(self._turns.take_run, fits=_are_joint), CALLS_TOGETHER_MAX
-        seconds_max = float("inf")
+        seconds_max = inf
         if self._crowd.is_here():
             take, together = partial(take, may=may), CALLS_TOGETHER_IN_A_CROWD_MAX
             # Whoever came first would wait for all of them.

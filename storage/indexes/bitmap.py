@@ -94,30 +94,38 @@ class BoundBitmaps:
 
     def add(self, ordinal: int, field: str, value: Value) -> None:
         """Ordinal (uint32) carries value. Adding it twice changes nothing."""
-        for stored in self.places(field, value):
-            self._put(ordinal, field, stored)
+        self.add_each((ordinal,), field, value)
+
+    def add_each(self, ordinals: Sequence[int], field: str, value: Value) -> None:
+        """Each ordinal carries value. In ascending order they cost little more than one."""
+        for chunk, members in itertools.groupby(ordinals, key=_chunk):
+            added = BitMap(members, optimize=False)
+            for stored in self.places(field, value):
+                self._put((field, stored, chunk), added)
 
     def remove(self, ordinal: int, field: str, value: Value) -> None:
         """Take the value from the ordinal; nothing happens when it had none."""
-        for stored in self.places(field, value):
-            self._take(ordinal, field, stored)
+        self.remove_each((ordinal,), field, value)
 
-    def _put(self, ordinal: int, field: str, stored: StoredValue) -> None:
-        key = (field, stored, ordinal >> CHUNK_BITS)
+    def remove_each(self, ordinals: Sequence[int], field: str, value: Value) -> None:
+        """Take the value from each ordinal. In ascending order they cost little more than one."""
+        for chunk, members in itertools.groupby(ordinals, key=_chunk):
+            removed = BitMap(members)
+            for stored in self.places(field, value):
+                self._take((field, stored, chunk), removed)
+
+    def _put(self, key: tuple[str, StoredValue, int], added: BitMap) -> None:
         raw = self._table.get_raw(*key)
-        bitmap = BitMap() if raw is None else BitMap.deserialize(raw)
-        bitmap.add(ordinal)
+        bitmap = added if raw is None else BitMap.deserialize(raw) | added
         if raw is not None and len(raw) > RUN_OPTIMIZE_BYTES_MIN:
             bitmap.run_optimize()
         self._table.put_raw(key, bitmap.serialize())
 
-    def _take(self, ordinal: int, field: str, stored: StoredValue) -> None:
-        key = (field, stored, ordinal >> CHUNK_BITS)
+    def _take(self, key: tuple[str, StoredValue, int], removed: BitMap) -> None:
         raw = self._table.get_raw(*key)
         if raw is None:
             return
-        bitmap = BitMap.deserialize(raw)
-        bitmap.discard(ordinal)
+        bitmap = BitMap.deserialize(raw) - removed
         if bitmap:
             self._table.put_raw(key, bitmap.serialize())
         else:
@@ -230,6 +238,10 @@ class BoundBitmaps:
         present = ((value, count) for value, count in counts.items() if count)
         return heapq.nsmallest(limit, present, key=lambda entry: -entry[1])
 
+    def has_any(self, field: str) -> bool:
+        """Whether any ordinal carries a value in this field; reads one key."""
+        return next(iter(self._table.keys(self._checked(field), limit=1)), None) is not None
+
     def count(self, field: str, value: Value) -> int:
         """How many ordinals carry the value."""
         return sum(
@@ -249,9 +261,7 @@ class BoundBitmaps:
     def assign(self, field: str, stored: StoredValue, ordinals: BitMap) -> None:
         """Have exactly these ordinals carry the value, which is given as `each` gives it."""
         self._table.delete_prefix(self._checked(field), stored)
-        for chunk, members in itertools.groupby(
-            ordinals, key=lambda ordinal: ordinal >> CHUNK_BITS
-        ):
+        for chunk, members in itertools.groupby(ordinals, key=_chunk):
             bitmap = BitMap(members)
             bitmap.run_optimize()
             self._table.put_raw((field, stored, chunk), bitmap.serialize())
@@ -275,6 +285,10 @@ class BoundBitmaps:
         if field not in self._index.fields:
             raise ValueError(f"index {self._index.name!r} has no field {field!r}")
         return field
+
+
+def _chunk(ordinal: int) -> int:
+    return ordinal >> CHUNK_BITS
 
 
 def _keyed(secret: bytes, what: bytes = b"text") -> blake2b:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from functools import cache
 
 # How products of bytes are added up: the first that a processor has, by what all of them must be
 # there as LLVM calls it.
 _BYTE_PRODUCTS = {
+    "AMX": ("amx-int8", "amx-tile", "avx512vnni", "avx512vl"),
     "AVX-512 VNNI": ("avx512vnni", "avx512vl"),
     "AVX-VNNI": ("avxvnni", "fma"),
     "AVX2": ("avx2", "fma"),
     "DotProd": ("dotprod",),
 }
 
+_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
+
 
 @cache
 def byte_products() -> str | None:
-    """By which instructions kernels may add up products of bytes: AVX-512 VNNI (Intel's servers
-    since Ice Lake, AMD since Zen 4), AVX-VNNI (Intel's laptops since Alder Lake), AVX2 (nearly all
-    other x86) or ARM's DotProd (Graviton 2, Apple's M1 and later); None where it has none of them.
+    """By which instructions kernels may add up products of bytes: AMX (Intel's servers since
+    Sapphire Rapids), AVX-512 VNNI (those since Ice Lake, AMD since Zen 4), AVX-VNNI (Intel's
+    laptops since Alder Lake), AVX2 (nearly all other x86) or ARM's DotProd (Graviton 2, Apple's M1
+    and later); None where it has none of them.
 
     NUMBA_CPU_FEATURES and NUMBA_CPU_NAME=generic count where they are set, since Numba compiles for
     them.
@@ -32,7 +38,18 @@ def byte_products() -> str | None:
         has = {name.removeprefix("+") for name in told.split(",") if name.startswith("+")}
     else:
         has = {name for name, there in binding.get_host_cpu_features().items() if there}
-    return next((name for name, all_ in _BYTE_PRODUCTS.items() if has.issuperset(all_)), None)
+    names = (name for name, all_ in _BYTE_PRODUCTS.items() if has.issuperset(all_))
+    return next((name for name in names if name != "AMX" or _may_use_matrices()), None)
+
+
+def _may_use_matrices() -> bool:
+    """Ask the kernel for AMX's registers, which it keeps for none that has not asked (Linux,
+    Documentation/arch/x86/xstate.rst). It is for this process, all its threads, and forks.
+    """
+    if sys.platform != "linux":
+        return False
+    system = ctypes.CDLL(None)
+    return system.syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0
 
 
 @cache

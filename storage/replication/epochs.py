@@ -1,28 +1,30 @@
-"""Who has owned a shard: one object for each owner, numbered.
+"""Who has owned a shard: one object for each owner, numbered; and how far its log goes.
 
 epochs/<n>      the claim of the n-th; made with put-if-absent before it does anything else
 released/<n>    neither the n-th owner nor one before it answers any more
+ends/<n>-<s>    the log was stored up to segment n and commit s (storage/replication/log_end.py)
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from storage.replication.object_store import ObjectStore, ObjectStoreFailed
+from storage.replication.object_store import ObjectStore, ObjectStoreFailed, ObjectStoreUnfit
 from storage.replication.segment import (
     NO_HASH,
-    SEGMENTS,
     SegmentDamaged,
-    place_of,
     segment_name,
+    segment_places,
     unpacked,
 )
 from storage.store import OpenStore, ShippingState, StoreError
 
 EPOCHS = "epochs"
+ENDS = "ends"
 
 
 class Superseded(StoreError):
@@ -74,7 +76,31 @@ def are_taken(objects: ObjectStore, epochs: Sequence[int]) -> list[bool]:
 
 def newest_number(objects: ObjectStore) -> int:
     """The number of the log's last segment; 0 when there is none."""
-    return max((place_of(name)[1] for name in objects.names(SEGMENTS)), default=0)
+    return max((number for _, number in segment_places(objects)), default=0)
+
+
+class LogEnd(NamedTuple):
+    """The number of the log's last segment, and the last commit in it."""
+
+    number: int
+    sequence: int
+
+
+def end_name(number: int, sequence: int) -> str:
+    return f"{ENDS}/{number:012d}-{sequence:012d}"
+
+
+def stored_end(objects: ObjectStore) -> LogEnd:
+    """How far the log was stored, whether it is there or not; (0, 0) where that is not said. A file
+    of another name, such as a network file system leaves, is none.
+    """
+    ends = (name.partition("-") for name in objects.names(ENDS))
+    said = (
+        LogEnd(int(number), int(last))
+        for number, _, last in ends
+        if number.isdecimal() and last.isdecimal()
+    )
+    return max(said, default=LogEnd(0, 0))
 
 
 def newest_epoch(objects: ObjectStore) -> tuple[int, Epoch | None]:
@@ -86,6 +112,19 @@ def newest_epoch(objects: ObjectStore) -> tuple[int, Epoch | None]:
     if claim is None:
         raise ObjectStoreFailed(f"{epoch_name(max(numbers))} in {objects.url} went meanwhile.")
     return max(numbers), claim
+
+
+def refuse_unlisted(objects: ObjectStore, newest: int) -> None:
+    """Raise ObjectStoreUnfit where the epoch after the newest one is there and is not listed:
+    before the directory that has taken it gives up what proves so.
+    """
+    name = epoch_name(newest + 1)
+    if objects.has(name) and newest_epoch(objects)[0] <= newest:
+        raise ObjectStoreUnfit(
+            f"{objects.url}: {name} is there, and a list of {EPOCHS}/ does not have it. Give the "
+            "credentials the right to list, and see that no gateway or proxy on the way answers "
+            "lists for itself; then start again."
+        )
 
 
 def taken_by(objects: ObjectStore, state: ShippingState) -> tuple[int, Epoch] | None:
@@ -123,6 +162,13 @@ def refuse_behind(objects: ObjectStore, store: OpenStore) -> None:
     state = store.log.state()
     newest = newest_number(objects)
     number, tail, previous = state.number, state.tail, state.hash or NO_HASH
+    end = stored_end(objects)
+    if end.number > max(number, newest) and end.sequence > store.sequence:
+        raise Superseded(
+            f"{store.directory}: it has commits up to {store.sequence}, and the log in object "
+            f"storage was stored up to {end.sequence} (segment {end.number}), which is missing "
+            "there. Put that back from a copy, and restore the shard from object storage."
+        )
     while number < newest:
         content = objects.get(segment_name(tail, number + 1))
         if content is None:  # it was packed, or let go of: its name is not free

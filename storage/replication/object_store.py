@@ -46,7 +46,7 @@ class ObjectStoreFailed(StoreError):
 
 
 class ObjectStoreUnfit(StoreError):
-    """The object store overwrites what it was asked to leave."""
+    """The object store overwrites what it was asked to leave, or does not list what is there."""
 
 
 def directory_of(url: str) -> Path | None:

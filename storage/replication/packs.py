@@ -25,10 +25,9 @@ from itertools import groupby, pairwise
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed
 from storage.replication.segment import (
     ALONE_BYTES,
-    SEGMENTS,
     SegmentDamaged,
-    place_of,
     segment_name,
+    segment_places,
 )
 from storage.replication.shipper import LogShipper
 from storage.store import Store
@@ -52,10 +51,11 @@ def pack_name(first: int, last: int) -> str:
 
 
 def packs(objects: ObjectStore) -> list[tuple[int, int]]:
-    """(first, last) of every pack, in order."""
+    """(first, last) of every pack, in order. A file of another name is none."""
     return [
         (int(first), int(last))
         for first, _, last in (name.partition("-") for name in objects.names(PACKS))
+        if first.isdecimal() and last.isdecimal()
     ]
 
 
@@ -84,7 +84,7 @@ class SegmentPacker:
             self._done = self._shipper.state.number
             return 0
         known, packed = self._store.log.saved.number, 0
-        places = sorted(place_of(name) for name in self._objects.names(SEGMENTS))
+        places = sorted(segment_places(self._objects))
         # The last of a folder stays: it is what ended an epoch, or the end of the log.
         going = [
             place

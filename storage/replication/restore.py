@@ -46,11 +46,14 @@ from storage.replication.epochs import (
     lease_left_by,
     newest_epoch,
     newest_number,
+    refuse_unlisted,
     release,
+    stored_end,
     stores_whole,
     take_epoch,
 )
 from storage.replication.lease import FormerLease
+from storage.replication.log_end import missing_segments
 from storage.replication.object_store import ObjectStore
 from storage.replication.packs import PackedSegments
 from storage.replication.pages import blank_free_pages, pages_of, unpack
@@ -98,6 +101,7 @@ SEGMENTS_AHEAD = 16
 
 _STATE = b"log"
 _BUILDING = ".restoring"
+_UNKNOWN = "%s What was erased after it is not known."
 
 
 class RestoreFailed(StoreError):
@@ -147,10 +151,11 @@ def restore(
     """
     if (directory / DATA_FILE).exists():
         raise RestoreFailed(f"{directory} holds a store; a restore goes where there is none.")
-    _chosen(objects, at)  # else the shard would be taken from its owner for nothing
+    _check_restorable(objects, at, take_over)
     epoch, token, alone_at, lease = 0, os.urandom(16).hex(), 0, FormerLease(0)
     if take_over:
         former, claim = newest_epoch(objects)
+        refuse_unlisted(objects, former)
         epoch, left = former + 1, lease_left_by(objects, former, claim)
         # Should this end before the former owner's lease has, the next one has to wait for that.
         if not take_epoch(objects, epoch, token, owner, lease_seconds=left):
@@ -195,6 +200,20 @@ def _told(at: int) -> str:
     """Unix milliseconds as `--at` takes them."""
     moment = datetime.fromtimestamp(at / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _check_restorable(objects: ObjectStore, at: int | None, take_over: bool) -> None:
+    """Raise where something is missing that shows at once: else the shard would be taken from its
+    owner, who may have it, for nothing.
+    """
+    _, manifest = _chosen(objects, at)
+    if take_over and (gone := missing_segments(objects, after=manifest.state.number)):
+        raise SegmentDamaged(
+            f"segments {gone[0]} to {gone[-1]} of the log are missing in {objects.url}, so the "
+            "shard is not taken over. Put them back from a copy, or serve the shard's own "
+            "directory, which stores them anew; a restore without a take-over tells how far the "
+            "log can be read."
+        )
 
 
 def _chosen(objects: ObjectStore, at: int | None) -> tuple[str, SnapshotManifest]:
@@ -301,7 +320,7 @@ class _Replay:
         with ThreadPoolExecutor(SEGMENTS_AHEAD) as pool:
             more = True  # an owner goes on to the log's end, whatever it leaves out
             while more and (self._take_over or not self._cut):
-                more = self._follow_next(pool)
+                more = self._follow_asked(pool)
             if more and self._watched:
                 self._look_on(pool)
         self._save(
@@ -309,6 +328,18 @@ class _Replay:
                 self._state, sequence=self.sequence, broken=self._cut, token="", former=""
             )
         )
+
+    def _follow_asked(self, pool: ThreadPoolExecutor) -> bool:
+        """As _follow_next; where the next one is gone or damaged, and nothing later was asked for,
+        there is none.
+        """
+        try:
+            return self._follow_next(pool)
+        except SegmentDamaged as damaged:
+            if self._take_over or self._at is None or self._at > self.reached_at:
+                raise
+            log.warning(_UNKNOWN, damaged)
+            return False
 
     def _follow_next(self, pool: ThreadPoolExecutor) -> bool:
         """Apply the next segment, or what of it is to be; -> whether there was one."""
@@ -333,7 +364,7 @@ class _Replay:
             while self._follow_next(pool):
                 pass
         except SegmentDamaged as damaged:
-            log.warning("%s What was erased after it is not known.", damaged)
+            log.warning(_UNKNOWN, damaged)
         self._state, self.segments = state, segments
 
     def _leave_out(self, segment: Segment) -> None:
@@ -410,15 +441,28 @@ class _Replay:
         next one is gone.
         """
         number = self._state.number
-        if newest_number(self._objects) <= number:
+        newest, end = newest_number(self._objects), stored_end(self._objects)
+        if number and not newest:  # the last one of a log always lies there
+            raise SegmentDamaged(
+                f"{self._objects.url} lists none of the log's segments, although {number} were "
+                "stored. Put them back from a copy, or see that its credentials may list; what "
+                f"there was until then is restored with --at {_told(self.reached_at)}, for looking "
+                "at."
+            )
+        if max(newest, end.number) <= number:
             return True
         name = segment_name(self._state.tail, number + 1)
         if (
             self._objects.get(name) is None
             and self._packed.get(number + 1, look_again=True) is None
         ):
+            although = (
+                "later ones are there"
+                if newest > number
+                else f"the log was stored up to segment {end.number} (commit {end.sequence})"
+            )
             raise SegmentDamaged(
-                f"segment {number + 1} of the log is missing, although later ones are there. "
+                f"segment {number + 1} of the log is missing, although {although}. "
                 f"{self._way_out()}"
             )
         return False
@@ -426,15 +470,16 @@ class _Replay:
     def _way_out(self) -> str:
         """What can be done about a segment that cannot be read."""
         return (
-            f"Put it back from a copy of {self._objects.url}, or restore a time before "
-            f"{_told(self.reached_at)} for looking at."
+            f"Put it back from a copy of {self._objects.url}, or restore what there was until then "
+            f"(--at {_told(self.reached_at)}) for looking at."
         )
 
     def _end_at(self, content: bytes, damaged: SegmentDamaged) -> None:
         """Take a segment for absent that nobody was ever told of: the last one, where a power
         failure cut it short. Raises SegmentDamaged when it may be another.
         """
-        is_last = newest_number(self._objects) == self._state.number + 1
+        number = self._state.number + 1
+        is_last = newest_number(self._objects) == number > stored_end(self._objects).number
         may_be_cut = self._objects.may_tear and not stores_whole(self._objects, self._state.tail)
         if not (may_be_cut and is_last and is_torn(content)):
             raise SegmentDamaged(

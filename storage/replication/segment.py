@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from storage.replication.object_store import ObjectStore
 from storage.store import StoreError
 
 SEGMENTS = "segments"
@@ -122,10 +123,14 @@ def segment_name(tail: int, number: int) -> str:
     return f"{segment_folder(tail)}/{number:012d}"
 
 
-def place_of(name: str) -> tuple[int, int]:
-    """(epoch of the folder, number) of a name below SEGMENTS."""
-    folder, _, number = name.partition("/")
-    return int(folder), int(number)
+def segment_places(objects: ObjectStore) -> Iterator[tuple[int, int]]:
+    """(epoch of the folder, number) of every segment. A file of another name, such as a copying
+    tool leaves, is none.
+    """
+    for name in objects.names(SEGMENTS):
+        folder, _, number = name.partition("/")
+        if folder.isdecimal() and number.isdecimal():
+            yield int(folder), int(number)
 
 
 def is_torn(content: bytes) -> bool:

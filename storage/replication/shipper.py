@@ -43,6 +43,7 @@ from storage.replication.epochs import (
     newest_epoch,
     newest_number,
     refuse_behind,
+    refuse_unlisted,
     release,
     take_epoch,
 )
@@ -160,6 +161,7 @@ class LogShipper:
         state = self._store.log.state()
         refuse_superseded(self._store)
         newest, claim = newest_epoch(self._objects)
+        refuse_unlisted(self._objects, newest)
         if claim is None:
             state = ShippingState()  # a place that no log was shipped to before
         elif claim.token not in (state.token, state.former):
@@ -224,6 +226,15 @@ class LogShipper:
         this directory left there.
         """
         newest = newest_number(self._objects)
+        if newest < self._state.number:
+            log.error(
+                "%s: the log's newest segments, %d to %d, are missing in object storage; a "
+                "snapshot takes their place",
+                self._store.directory,
+                newest + 1,
+                self._state.number,
+            )
+            self.complete = False
         while True:
             if self._state.number < newest and not self._objects.has(
                 segment_name(self._state.tail, self._state.number + 1)

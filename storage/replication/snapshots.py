@@ -45,7 +45,7 @@ import msgspec
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed
 from storage.replication.packs import SegmentPacker, pack_name, packs
 from storage.replication.pages import Pages, changed, pack, pages_of, remember, remembered
-from storage.replication.segment import SEGMENTS, place_of, segment_name
+from storage.replication.segment import segment_name, segment_places
 from storage.replication.shipper import LogShipper, backoff
 from storage.store import DATA_FILE, KEYS_FILE, ShippingState, Store, StoreError, figures
 
@@ -375,7 +375,7 @@ class SnapshotTaker:
             for path in (f"{SNAPSHOTS}/{name}" for name in self._objects.names(SNAPSHOTS))
             if path < oldest and path not in needed
         )
-        places = sorted(place_of(name) for name in self._objects.names(SEGMENTS))
+        places = sorted(segment_places(self._objects))
         ended_by = {
             folder: number for folder, number in places
         }  # the last of each folder; of the newest it is newer than `kept`

@@ -130,14 +130,11 @@ class Keyring:
         earlier_keys  what data keys may still be wrapped by; with `service_key` they are wrapped
                       anew
 
-        Raises StoreDamaged (also where a ring is missing and none is to be created) or
+        Raises StoreDamaged (also where there is none, or an empty one, and none is to be made) or
         WrongServiceKey; nothing is changed then.
         """
         if not create and not path.exists():
-            raise StoreDamaged(
-                f"{path} is missing: without it what is stored cannot be read. Restore it from a "
-                "backup."
-            )
+            raise _lost(path, "missing")
         ring = cls(
             path,
             os.open(path, os.O_RDONLY if readonly else os.O_RDWR | os.O_CREAT, 0o600),
@@ -146,7 +143,7 @@ class Keyring:
             readonly,
         )
         try:
-            ring._load()
+            ring._load(create)
             _sync(path.parent)  # a power failure must not take the file's name
         except BaseException:
             ring.close()
@@ -424,7 +421,7 @@ class Keyring:
     def _record(self, number: int) -> bytes:
         return os.pread(self._fd, RECORD_BYTES, number * RECORD_BYTES)
 
-    def _load(self) -> None:
+    def _load(self, create: bool) -> None:
         raw = self.path.read_bytes()
         whole = len(raw) // RECORD_BYTES
         # A crash while a record was appended leaves a part of it, or zeros; nothing was committed
@@ -432,6 +429,8 @@ class Keyring:
         while whole and not any(raw[(whole - 1) * RECORD_BYTES : whole * RECORD_BYTES]):
             whole -= 1
         self._records = whole
+        if not whole and not create:
+            raise _lost(self.path, "empty")
         if not whole:
             self._write(0, _HEAD, _MAGIC, _proof(self._given[0]))
             raw = self.path.read_bytes()
@@ -546,6 +545,11 @@ class Keyring:
         except OSError as error:
             raise write_fault(self.path, error, error.errno) from error
         self._records = max(self._records, number + 1)
+
+
+def _lost(path: Path, how: str) -> StoreDamaged:
+    told = f"{path} is {how}: without it what is stored cannot be read. Restore it from a backup."
+    return StoreDamaged(told)
 
 
 def _proof(service_key: bytes) -> bytes:

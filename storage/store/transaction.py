@@ -7,7 +7,7 @@ and closed is storage/store/store.py; OpenStore is the part of it that readers l
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 import lmdb
@@ -18,13 +18,14 @@ from storage.store.commit_log import CommitLog
 from storage.store.directory import StoreError
 from storage.store.environment import Environment
 from storage.store.keycode import ALL_KEYS_END
-from storage.store.keyring import Keyring
+from storage.store.keyring import Keyring, KeyShredded
 from storage.store.meter import Meter, MeteredTransaction
 from storage.store.resident import ResidentCache
 from storage.store.schema import Changes, Identity, Place, Row, Scope, Table
 
 RESIDENT_BYTES_MAX_DEFAULT = 1 << 30
 NO_TENANT = bytes(4)
+SCOPES_OPENED_MAX = 2_000  # to find a ring that was cut off; a second or so
 
 
 class OpenStore:
@@ -126,6 +127,18 @@ class Reader:
         )
         for prefix in self.beginnings(SCOPE_BYTES, low, high):
             yield Scope(int.from_bytes(prefix[:2], "big"), int.from_bytes(prefix[2:], "big"))
+
+    def check_opens(self, tables: Iterable[Table]) -> None:
+        """Open the last row of each sealed one of these tables in each scope, or in
+        SCOPES_OPENED_MAX of them, evenly spread. Raises StoreDamaged where the ring lacks what it
+        was sealed with, as one that was cut off does.
+        """
+        sealed = [table for table in tables if self.store.places[table.name][1]]
+        scopes = list(self.scopes())
+        for scope in scopes[:: -(-len(scopes) // SCOPES_OPENED_MAX) or 1]:
+            with contextlib.suppress(KeyShredded):
+                for table in sealed:
+                    self.bind(table, scope).last()
 
     def slots(self) -> Iterator[int]:
         """Every slot that has rows, in order."""

@@ -39,6 +39,9 @@ def test_an_upgrade_says_what_it_costs_and_makes_an_invoice(ada: Person, service
     ada.see("changes soon", "It becomes Starter on", "From next month on")
     ada.look_through(NARROW, "dark")
     assert ada.overflowing == []
+    ada.press("Keep Scale")
+    ada.see("You keep Scale")
+    assert api.get("/v1/billing/subscription").json()["pending_change"] is None
     ada.browser.get(page)
     assert (
         invoice["number"] in ada.browser.title and "Scale instead of Pro" in ada.browser.page_source

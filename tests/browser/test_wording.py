@@ -46,10 +46,10 @@ def test_a_used_ticket_leads_to_where_another_comes_from(visitor: Person, servic
     used = "mem_tk_" + "0b5f" + "3fa0c81d52e79b46" * 4
     visitor.open(f"/mailed#purpose=verify&ticket={used}")
     visitor.press("Confirm")
-    visitor.see("Ask for another under Forgot your password?")
+    visitor.see("Ask for another under Settings.")
     assert "/v1/" not in visitor.text
-    visitor.press("Forgot your password?")
-    visitor.see("Send me a link")
+    visitor.press("Settings")
+    visitor.see("Sign in to Mneme")
     assert all("409" in said or "403" in said for said in visitor.complaints())
 
 

@@ -46,6 +46,7 @@ OPEN_ROWS = {
     "document_bytes": "a number",
     "document_text_bytes": "numbers by ordinals",
     "document_files_gone": "times by ordinals",
+    "document_charsets": "names of encodings by ordinals",
     "document_fields.bitmaps": "ordinals",
     "webhook_ids": "ordinals by id",
     "webhook_subscriptions": "nothing but their keys: kinds of events and ordinals",

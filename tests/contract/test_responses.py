@@ -359,6 +359,25 @@ def test_a_refusal_has_the_one_shape(tour: Tour, memory: str, what: str) -> None
     assert_error(answer, what)
 
 
+UNKNOWN = {
+    "/v1/knowledge-graph/query": (404, {"entity": "Nobody"}),
+    "/v1/memories/merge": (404, {"keep": "mem_nowhere", "duplicates": ["mem_elsewhere"]}),
+    "/v1/rl/rollback": (404, {"version": 99}),
+    "/v1/account/receipts": (404, {"receipt": "of no erasure"}),
+    "/v1/auth/verify-email": (403, {"token": "of nobody"}),
+    "/v1/auth/password-reset/confirm": (403, {"token": "of nobody", "new_password": "x" * 10}),
+}
+
+
+@pytest.mark.parametrize("path", UNKNOWN)
+def test_what_is_refused_for_what_a_body_names_is_documented(tour: Tour, path: str) -> None:
+    status, body = UNKNOWN[path]
+    answer = tour.service.request("POST", path, body, who=tour.token)
+    assert answer.status_code == status, answer.text
+    document = tour.service.request("GET", "/openapi.json").json()
+    assert str(status) in document["paths"][path]["post"]["responses"]
+
+
 def assert_error(answer: httpx.Response, what: str = "") -> None:
     """The envelope of specification part 7, with the request's own id, and nothing that was
     sent.

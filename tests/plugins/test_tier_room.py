@@ -219,6 +219,28 @@ def test_collections_have_the_room_of_the_tier(tmp_path: Path) -> None:
         assert create("third", ada).status_code == 201
 
 
+def test_the_default_collection_takes_no_room(tmp_path: Path) -> None:
+    """Changed, emptied or imported: everybody has one, and nobody asked for it."""
+    with in_process(tmp_path, tiers__enterprise_collections=1) as service:
+        ada, bob = service.register("ada@example.com"), service.register("bob@example.com")
+
+        def asked(method: str, path: str, body: Any = None, who: str = ada, **headers: str) -> Any:
+            answer = service.request(method, path, body, who=who, **headers)
+            assert answer.status_code in (200, 201), answer.text
+            return answer
+
+        default = asked("GET", "/v1/collections/default").json()["id"]
+        asked("PATCH", f"/v1/collections/{default}", {"description": "Whatever comes"})
+        asked("DELETE", "/v1/collections/all?confirm=delete-all-collections")
+        assert stored(service, ada)["collections"] == 0
+        export = asked("GET", "/v1/account/export").content
+        lines = {"Content_Type": "application/x-ndjson"}
+        asked("POST", "/v1/account/import", export, bob, **lines)
+        for who in (ada, bob):
+            asked("POST", "/v1/collections", {"name": "first"}, who)
+            assert stored(service, who)["collections"] == 1
+
+
 def test_profiles_that_are_asked_for_have_the_room_of_the_tier(tmp_path: Path) -> None:
     with in_process(tmp_path, tiers__enterprise_profiles=2) as service:
         ada = service.register("ada@example.com")

@@ -504,7 +504,7 @@ def test_outcomes_are_counted_by_their_kind() -> None:
 
 
 IMPORTING = """
-import asyncio, sys, threading
+import asyncio, ssl, sys, threading
 from importlib.abc import MetaPathFinder
 
 on = {}
@@ -519,14 +519,24 @@ from runtime.outbound import Outbound
 async def ask():
     outbound = Outbound(allow_private_networks=True)
     await outbound.check("http://127.0.0.1:1024/", 60)
-    await outbound.post("http://127.0.0.1:1024/", {}, b"", 60)
+    for _ in range(2):
+        await outbound.post("https://127.0.0.1:1024/", {}, b"", 60)
 
+def noting_authorities(load=ssl.SSLContext.load_verify_locations):
+    def loaded(*arguments, **named):
+        loads.append(threading.current_thread() is threading.main_thread())
+        return load(*arguments, **named)
+    return loaded
+
+loads = []
+ssl.SSLContext.load_verify_locations = noting_authorities()
 on.clear()
 asyncio.run(ask())
 assert on["httpx"] is on["httpcore"] is on["runtime.pinned_network"] is False, on
+assert loads == [False], loads
 """
 
 
-def test_what_the_first_request_imports_holds_up_nobody() -> None:
+def test_what_the_first_request_imports_and_whom_it_trusts_holds_up_nobody() -> None:
     done = subprocess.run([sys.executable, "-c", IMPORTING], cwd=ROOT, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()

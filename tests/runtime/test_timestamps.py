@@ -7,14 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from runtime.timestamps import MS_MAX, MS_MIN, Timestamp, iso, parse
+from runtime.timestamps import (
+    MS_MAX,
+    MS_MIN,
+    EndTimestamp,
+    ExclusiveEndTimestamp,
+    Timestamp,
+    iso,
+    parse,
+    parse_end,
+)
 
 NOON = 1_778_241_600_000  # 2026-05-08T12:00:00Z
 
 
 class Form(BaseModel):
     at: Timestamp
-    until: Timestamp | None = None
+    until: EndTimestamp | None = None
+    before: ExclusiveEndTimestamp | None = None
 
 
 @pytest.mark.parametrize(
@@ -95,3 +105,18 @@ def test_agrees_with_the_standard_library(moment: datetime) -> None:
     assert parse(moment.isoformat()) == (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
         milliseconds=1
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "until"),
+    [
+        ("2026-05-08", "2026-05-08T23:59:59.999Z"),
+        ("2026-05-08T00:00", "2026-05-08T00:00:00.000Z"),
+        ("9999-12-31", "9999-12-31T23:59:59.999Z"),
+    ],
+)
+def test_a_date_alone_as_an_end_is_the_whole_day(text: str, until: str) -> None:
+    form = Form.model_validate({"at": text, "until": text, "before": text})
+    assert (form.at, form.until) == (parse(text), parse(until))
+    assert iso(parse_end(text)) == until
+    assert form.before == parse(until) + (len(text) == len("2026-05-08"))

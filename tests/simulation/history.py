@@ -285,13 +285,10 @@ class History:
         for event in self.world.receivers.events(url):
             if event["event_type"] in told:
                 told[event["event_type"]].add(event["data"].get("content") or event["data"]["id"])
-        created = {memory.versions[0][1] for memory in account.memories}
-        updated = {content for memory in account.memories for _, content in memory.versions[1:]}
-        for kind, contents in (("memory.created", created), ("memory.updated", updated)):
-            self._hold(
-                told[kind] == contents,
-                f"{account.email}: {kind} differs in {told[kind] ^ contents}",
-            )
+        created = [(memory, memory.versions[0][1]) for memory in account.memories]
+        updated = [(each, content) for each in account.memories for _, content in each.versions[1:]]
+        for kind, changes in (("memory.created", created), ("memory.updated", updated)):
+            self._compare_told(f"{account.email}: {kind}", told[kind], changes)
         gone = sum(memory.is_gone for memory in account.memories)
         self._hold(
             len(told["memory.deleted"]) == gone,
@@ -306,6 +303,20 @@ class History:
         self._hold(
             not under_way and kept <= alive,
             f"{account.email}: {len(under_way)} under way, {kept - alive} still told of",
+        )
+
+    def _compare_told(self, what: str, told: set[str], changes: list[tuple[Memory, str]]) -> None:
+        """told: contents; the id instead, where the memory went before its content was sent."""
+        gone = [memory for memory, _ in changes if memory.is_gone]
+        missing = {
+            content
+            for memory, content in changes
+            if content not in told and not (memory.is_gone and memory.id in (None, *told))
+        }
+        other = told - {content for _, content in changes} - {memory.id for memory in gone}
+        unknown = sum(memory.id is None for memory in gone)
+        self._hold(
+            not missing and len(other) <= unknown, f"{what} lacks {missing}, and tells {other}"
         )
 
     def _look_at_profiles(self, account: Account) -> None:

@@ -7,13 +7,22 @@ from __future__ import annotations
 import asyncio
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from runtime.inference import Embedding, InferenceUnavailable, language
 from runtime.inference.minilm.embedder import latin
 from storage.text import Speller
+
+LONG_CHARS_MIN = 10_000
+_Made = TypeVar("_Made")
+
+
+async def _of_texts(texts: Sequence[str], call: Callable[[], _Made]) -> _Made:
+    """What the call answers; for long texts on a thread, as embedders that take time do."""
+    return await asyncio.to_thread(call) if sum(map(len, texts)) >= LONG_CHARS_MIN else call()
 
 
 def _words(text: str, spans: Sequence[tuple[int, int]]) -> np.ndarray:
@@ -53,6 +62,9 @@ class WordEmbedder:
             raise InferenceUnavailable("the embedder is down")
         await self._prompt.wait()
         self.texts += texts
+        return await _of_texts(texts, lambda: self._vectors(texts))
+
+    def _vectors(self, texts: Sequence[str]) -> np.ndarray:
         vectors = np.zeros((len(texts), self.width), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
             for word in re.findall(r"\w+", text.lower()) or [""]:
@@ -93,13 +105,16 @@ class WordEmbedder:
     ) -> list[Embedding]:
         """Equal words are alike, others at right angles, unless two fall on the same place."""
         vectors = await self.embed(texts)
-        return [
-            Embedding(vector, _words(text, spans))
-            for vector, text, spans in zip(vectors, texts, words, strict=True)
-        ]
+        return await _of_texts(
+            texts,
+            lambda: [
+                Embedding(vector, _words(text, spans))
+                for vector, text, spans in zip(vectors, texts, words, strict=True)
+            ],
+        )
 
     async def read_language(self, texts: Sequence[str]) -> list[language.Reading]:
-        return [language.unread(text) for text in texts]
+        return await _of_texts(texts, lambda: [language.unread(text) for text in texts])
 
     async def embed_read(
         self, texts: Sequence[str], words: Sequence[Sequence[tuple[int, int]]]

@@ -1,17 +1,18 @@
-"""S3 as moto plays it; and one like it that ignores the condition of a put."""
+"""S3 as moto plays it; one that ignores the condition of a put; and one that lists nothing."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 
 import httpx
 import pytest
 
-_NOT_PASSED_ON = {"host", "if-none-match", "connection"}
+_NOT_PASSED_ON = {"host", "connection", "content-length"}
 _NOT_PASSED_BACK = {"connection", "transfer-encoding", "content-length", "date", "server"}
 
 
@@ -25,17 +26,41 @@ def s3() -> Iterator[str]:
 @contextmanager
 def s3_without_conditions() -> Iterator[str]:
     """As s3, in front of it a server that leaves `If-None-Match` out."""
+    with _behind({"if-none-match"}, lambda path: path) as url:
+        yield url
 
-    class Forgetful(BaseHTTPRequestHandler):
+
+@contextmanager
+def s3_that_hides() -> Iterator[tuple[str, Event]]:
+    """As s3, in front of it a server that lists nothing while the event is set."""
+    hides = Event()
+    with _behind(set(), lambda path: _elsewhere(path) if hides.is_set() else path) as url:
+        yield url, hides
+
+
+def _elsewhere(path: str) -> str:
+    """A listing of what is not there."""
+    return re.sub(r"(?<=[?&])prefix=[^&]*", "prefix=elsewhere", path)
+
+
+@contextmanager
+def _behind(left_out: set[str], asked: Callable[[str], str]) -> Iterator[str]:
+    """left_out: headers. asked: of a path with its query, what is asked for in its place."""
+
+    class Between(BaseHTTPRequestHandler):
         def _pass_on(self) -> None:
             headers = {
                 name: value
                 for name, value in self.headers.items()
-                if name.lower() not in _NOT_PASSED_ON
+                if name.lower() not in _NOT_PASSED_ON | left_out
             }
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             answer = httpx.request(
-                self.command, endpoint + self.path, headers=headers, content=body, trust_env=False
+                self.command,
+                endpoint + asked(self.path),
+                headers=headers,
+                content=body,
+                trust_env=False,
             )
             self.send_response(answer.status_code)
             for name, value in answer.headers.items():
@@ -50,7 +75,7 @@ def s3_without_conditions() -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Nothing is logged."""
 
-    with _moto() as (endpoint, bucket), ThreadingHTTPServer(("127.0.0.1", 0), Forgetful) as server:
+    with _moto() as (endpoint, bucket), ThreadingHTTPServer(("127.0.0.1", 0), Between) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         with _reached_at(f"http://127.0.0.1:{server.server_port}"):
             yield f"s3://{bucket}/prefix"

@@ -783,8 +783,8 @@ class AsyncChat:
         session_id          The session that a stored conversation belongs to.
         memory_limit        At most so many memories.
         features            What is put in.
-        store_conversation  Store the user's last message and the answer. Needs the scope
-                            write.
+        store_conversation  Store the user's last message and the answer, of each the first
+                            100,000 characters. Needs the scope write.
         more                Further fields, which go along as they are.
         """
         request = Request(
@@ -836,8 +836,8 @@ class AsyncChat:
         session_id          The session that a stored conversation belongs to.
         memory_limit        At most so many memories.
         features            What is put in.
-        store_conversation  Store the user's last message and the answer. Needs the scope
-                            write.
+        store_conversation  Store the user's last message and the answer, of each the first
+                            100,000 characters. Needs the scope write.
         more                Further fields, which go along as they are.
         """
         request = Request(
@@ -926,18 +926,29 @@ class AsyncCollections:
         return await self._transport.json(request)
 
     async def delete(
-        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: int | str | None = None,
+        timeout: float | None = None,
     ) -> models.DeletedCollection:
         """Delete a collection and everything in it.
 
         Nothing in it can be read from now on; what was derived from it is swept in the
-        background. Again is 404. Needs the scope `write`. A repeated Idempotency-Key
-        repeats the answer for 24 hours.
+        background. Again is 404. With If-Match, another version than the named one is 412.
+        Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
-        id  The id of the resource.
+        id        The id of the resource.
+        if_match  The version the change is meant for; PreconditionFailed where it is
+                  another.
         """
         request = Request(
-            "DELETE", f"/v1/collections/{segment(id)}", key=keyed(idempotency_key), timeout=timeout
+            "DELETE",
+            f"/v1/collections/{segment(id)}",
+            key=keyed(idempotency_key),
+            if_match=etag(if_match),
+            timeout=timeout,
         )
         return await self._transport.json(request)
 
@@ -964,7 +975,7 @@ class AsyncCollections:
     async def get(self, id: str, *, timeout: float | None = None) -> models.Collection:
         """Get a collection.
 
-        Needs the scope `read`.
+        The ETag is its version. Needs the scope `read`.
 
         id  The id of the resource.
         """
@@ -1020,8 +1031,8 @@ class AsyncCollections:
         """Change a collection.
 
         Fields that are absent stay; null clears description and metadata; metadata is
-        replaced whole. Needs the scope `write`. A repeated Idempotency-Key repeats the
-        answer for 24 hours.
+        replaced whole. With If-Match, another version than the named one is 412. Needs the
+        scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         id        The id of the resource.
         name      Name; it need not be unique.
@@ -1911,9 +1922,11 @@ class AsyncGraph:
         relation_type  Only relationships of this type.
         target         Only relationships on a way to this entity.
         depth          How many hops from the entity.
-        valid_at       What held then; now when absent.
+        valid_at       What held then (of a date without a time, at the end of that day);
+                       now when absent.
         timestamp      Another name for valid_at.
-        known_at       As it was known then; now when absent.
+        known_at       As it was known then (of a date without a time, at the end of that
+                       day); now when absent.
         between        What held at some time in [from, to), instead of valid_at.
         limit          At most so many.
         """
@@ -2602,17 +2615,29 @@ class AsyncMemories:
         return await self._transport.json(request)
 
     async def delete(
-        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: int | str | None = None,
+        timeout: float | None = None,
     ) -> models.DeletedOfMemoryViews:
         """Delete a memory.
 
-        With its history and all that was derived from it. Again is 404. Needs the scope
-        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        With its history and all that was derived from it. Again is 404. With If-Match,
+        another version than the named one is 412. Needs the scope `write`. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
 
-        id  The id of the resource.
+        id        The id of the resource.
+        if_match  The version the change is meant for; PreconditionFailed where it is
+                  another.
         """
         request = Request(
-            "DELETE", f"/v1/memories/{segment(id)}", key=keyed(idempotency_key), timeout=timeout
+            "DELETE",
+            f"/v1/memories/{segment(id)}",
+            key=keyed(idempotency_key),
+            if_match=etag(if_match),
+            timeout=timeout,
         )
         return await self._transport.json(request)
 
@@ -2632,8 +2657,9 @@ class AsyncMemories:
         """Delete all memories, or all that pass the filters.
 
         Needs `confirm=delete-all-memories`, else 400. None can be read from now on; the
-        rest is swept later. Needs the scope `admin`. A repeated Idempotency-Key repeats the
-        answer for 24 hours.
+        rest is swept later. Texts that still wait to be processed and pass the filters go,
+        too: their jobs fail. Needs the scope `admin`. A repeated Idempotency-Key repeats
+        the answer for 24 hours.
 
         confirm        Must be `delete-all-memories`.
         collection_id  Only this collection.
@@ -2804,7 +2830,8 @@ class AsyncMemories:
         tier                Only this tier.
         tag                 Only memories with this tag.
         created_after       Only memories created after this instant.
-        created_before      Only memories created before this instant.
+        created_before      Only memories created before this instant; of a date without a
+                            time, before that day.
         include_superseded  Include memories that newer ones have superseded.
         scope               `all`: every collection, as when collection_id is absent.
         """
@@ -3627,8 +3654,9 @@ class AsyncSearch:
         app_id                  Only memories of this application.
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
-        as_of                   Search what was known at this instant: memories stored by
-                                then, superseded ones too when that happened later. They are
+        as_of                   Search what was known at this instant (of a date without a
+                                time, at the end of that day): memories stored by then,
+                                superseded ones too when that happened later. They are
                                 searched with the content they have now.
         reference_date          What yesterday, last week and the like count from; as_of or
                                 else now when absent.
@@ -3656,7 +3684,8 @@ class AsyncSearch:
         view                    compact leaves out metadata, tags, highlights and
                                 explanations.
         date_range_start        Only what happened at this instant or later (occurred_at).
-        date_range_end          Only what happened at this instant or earlier (occurred_at).
+        date_range_end          Only what happened at this instant or earlier (occurred_at);
+                                of a date without a time, on that day too.
         boosts                  What counts for more, or less, in the order of results.
         facets                  Fields whose values are counted over all results:
                                 collection_id, user_id, agent_id, run_id, app_id,
@@ -3737,9 +3766,10 @@ class AsyncSearch:
         app_id          Only memories of this application.
         session_id      Only memories of this session.
         filters         Conditions on fields, with AND, OR and NOT.
-        as_of           Search what was known at this instant: memories stored by then,
-                        superseded ones too when that happened later. They are searched with
-                        the content they have now.
+        as_of           Search what was known at this instant (of a date without a time, at
+                        the end of that day): memories stored by then, superseded ones too
+                        when that happened later. They are searched with the content they
+                        have now.
         reference_date  What yesterday, last week and the like count from; as_of or else now
                         when absent.
         token_budget    The block has at most so many tokens, as the embedding model's
@@ -3797,7 +3827,8 @@ class AsyncSearch:
         entity         Where to start, instead of what the query names, or beside it.
         depth          How many hops from the entity.
         limit          At most so many results.
-        as_of          Follow what held then; now when absent.
+        as_of          Follow what held then (of a date without a time, at the end of that
+                       day); now when absent.
         collection_id  Search this collection only.
         user_id        Only memories of this end user.
         agent_id       Only memories of this agent.
@@ -3872,8 +3903,9 @@ class AsyncSearch:
         app_id                  Only memories of this application.
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
-        as_of                   Search what was known at this instant: memories stored by
-                                then, superseded ones too when that happened later. They are
+        as_of                   Search what was known at this instant (of a date without a
+                                time, at the end of that day): memories stored by then,
+                                superseded ones too when that happened later. They are
                                 searched with the content they have now.
         reference_date          What yesterday, last week and the like count from; as_of or
                                 else now when absent.
@@ -3979,8 +4011,9 @@ class AsyncSearch:
         app_id                  Only memories of this application.
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
-        as_of                   Search what was known at this instant: memories stored by
-                                then, superseded ones too when that happened later. They are
+        as_of                   Search what was known at this instant (of a date without a
+                                time, at the end of that day): memories stored by then,
+                                superseded ones too when that happened later. They are
                                 searched with the content they have now.
         reference_date          What yesterday, last week and the like count from; as_of or
                                 else now when absent.
@@ -4134,7 +4167,8 @@ class AsyncUsage:
         limit        Items per page.
         cursor       `next_cursor` of the page before.
         from_        Leave out what ended by then; the beginning, when absent.
-        to           Leave out what began then or later; now, when absent.
+        to           Leave out what began then or later; of a date without a time, what
+                     began after that day; now, when absent.
         granularity  Length of an item.
         """
         request = Request(
@@ -4220,7 +4254,8 @@ class AsyncWebhooksDeadLetters:
 
         ids              Deliveries to replay; skipped ones may be among them.
         since            Instead of ids: dead letters of events from this time on.
-        until            Instead of ids: dead letters of events before this time.
+        until            Instead of ids: dead letters of events before this time; of a date
+                         without a time, those of that day too.
         include_skipped  With since or until: also what was skipped while the webhook was
                          disabled.
         prefer           `respond-async`, or `wait=N` to wait up to N seconds for a job.

@@ -55,7 +55,10 @@ class AdvancedReply(TypedDict):
     query: str
     results: list[Hit]
     total: int
-    """How many memories passed the threshold, before offset and limit."""
+    """How many memories passed the threshold, before offset and limit, of those that were
+    looked at: each channel proposes `search.candidates`, or as many as offset and limit ask
+    for where that is more, 1,000 at most.
+    """
     search_type: str
     processing_time_ms: float
     no_match: bool
@@ -1190,7 +1193,10 @@ class GraphSearchReply(TypedDict):
     query: str
     results: list[Hit]
     total: int
-    """How many memories passed the threshold, before offset and limit."""
+    """How many memories passed the threshold, before offset and limit, of those that were
+    looked at: each channel proposes `search.candidates`, or as many as offset and limit ask
+    for where that is more, 1,000 at most.
+    """
     search_type: str
     processing_time_ms: float
     no_match: bool
@@ -1265,8 +1271,8 @@ class GuardrailVerdict(TypedDict):
 
 class Health(TypedDict):
     status: str
-    """`ok`, `degraded` (was ready, a shard is missing now; with 200: the object store or a
-    disk takes nothing) or `starting`.
+    """`ok`, `degraded` (was ready, a shard is missing now; with 200: the object store takes
+    nothing, or a disk has no room) or `starting`.
     """
     version: str
     build: str
@@ -1822,7 +1828,7 @@ class MemoryCreated(TypedDict):
     version: int
     """Its version, from 1."""
     content: str
-    """Its text."""
+    """Its text; empty once the memory has been deleted."""
     collection_id: str
     """The collection it belongs to."""
     importance: float
@@ -1890,7 +1896,7 @@ class MemoryUpdated(TypedDict):
     version: int
     """Its version, from 1."""
     content: str
-    """Its text."""
+    """Its text; empty once the memory has been deleted."""
     collection_id: str
     """The collection it belongs to."""
     importance: float
@@ -2511,7 +2517,10 @@ class SearchReply(TypedDict):
     query: str
     results: list[Hit]
     total: int
-    """How many memories passed the threshold, before offset and limit."""
+    """How many memories passed the threshold, before offset and limit, of those that were
+    looked at: each channel proposes `search.candidates`, or as many as offset and limit ask
+    for where that is more, 1,000 at most.
+    """
     search_type: str
     processing_time_ms: float
     no_match: bool
@@ -2681,7 +2690,7 @@ class Stored(TypedDict):
     entities: int
     """Entities of the knowledge graph."""
     collections: int
-    """Collections, without the default one if it is as made."""
+    """Collections, without the default one."""
     profiles: int
     """Profiles of end users, those that were derived included; one that was deleted counts
     while there are memories of its user.
@@ -2820,7 +2829,7 @@ class TierChanged(TypedDict):
     version: int
     """Its version, from 1."""
     content: str
-    """Its text."""
+    """Its text; empty once the memory has been deleted."""
     collection_id: str
     """The collection it belongs to."""
     importance: float

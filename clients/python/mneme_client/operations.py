@@ -781,8 +781,8 @@ class Chat:
         session_id          The session that a stored conversation belongs to.
         memory_limit        At most so many memories.
         features            What is put in.
-        store_conversation  Store the user's last message and the answer. Needs the scope
-                            write.
+        store_conversation  Store the user's last message and the answer, of each the first
+                            100,000 characters. Needs the scope write.
         more                Further fields, which go along as they are.
         """
         request = Request(
@@ -834,8 +834,8 @@ class Chat:
         session_id          The session that a stored conversation belongs to.
         memory_limit        At most so many memories.
         features            What is put in.
-        store_conversation  Store the user's last message and the answer. Needs the scope
-                            write.
+        store_conversation  Store the user's last message and the answer, of each the first
+                            100,000 characters. Needs the scope write.
         more                Further fields, which go along as they are.
         """
         request = Request(
@@ -924,18 +924,29 @@ class Collections:
         return self._transport.json(request)
 
     def delete(
-        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: int | str | None = None,
+        timeout: float | None = None,
     ) -> models.DeletedCollection:
         """Delete a collection and everything in it.
 
         Nothing in it can be read from now on; what was derived from it is swept in the
-        background. Again is 404. Needs the scope `write`. A repeated Idempotency-Key
-        repeats the answer for 24 hours.
+        background. Again is 404. With If-Match, another version than the named one is 412.
+        Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
-        id  The id of the resource.
+        id        The id of the resource.
+        if_match  The version the change is meant for; PreconditionFailed where it is
+                  another.
         """
         request = Request(
-            "DELETE", f"/v1/collections/{segment(id)}", key=keyed(idempotency_key), timeout=timeout
+            "DELETE",
+            f"/v1/collections/{segment(id)}",
+            key=keyed(idempotency_key),
+            if_match=etag(if_match),
+            timeout=timeout,
         )
         return self._transport.json(request)
 
@@ -962,7 +973,7 @@ class Collections:
     def get(self, id: str, *, timeout: float | None = None) -> models.Collection:
         """Get a collection.
 
-        Needs the scope `read`.
+        The ETag is its version. Needs the scope `read`.
 
         id  The id of the resource.
         """
@@ -1018,8 +1029,8 @@ class Collections:
         """Change a collection.
 
         Fields that are absent stay; null clears description and metadata; metadata is
-        replaced whole. Needs the scope `write`. A repeated Idempotency-Key repeats the
-        answer for 24 hours.
+        replaced whole. With If-Match, another version than the named one is 412. Needs the
+        scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         id        The id of the resource.
         name      Name; it need not be unique.
@@ -1909,9 +1920,11 @@ class Graph:
         relation_type  Only relationships of this type.
         target         Only relationships on a way to this entity.
         depth          How many hops from the entity.
-        valid_at       What held then; now when absent.
+        valid_at       What held then (of a date without a time, at the end of that day);
+                       now when absent.
         timestamp      Another name for valid_at.
-        known_at       As it was known then; now when absent.
+        known_at       As it was known then (of a date without a time, at the end of that
+                       day); now when absent.
         between        What held at some time in [from, to), instead of valid_at.
         limit          At most so many.
         """
@@ -2600,17 +2613,29 @@ class Memories:
         return self._transport.json(request)
 
     def delete(
-        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: int | str | None = None,
+        timeout: float | None = None,
     ) -> models.DeletedOfMemoryViews:
         """Delete a memory.
 
-        With its history and all that was derived from it. Again is 404. Needs the scope
-        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        With its history and all that was derived from it. Again is 404. With If-Match,
+        another version than the named one is 412. Needs the scope `write`. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
 
-        id  The id of the resource.
+        id        The id of the resource.
+        if_match  The version the change is meant for; PreconditionFailed where it is
+                  another.
         """
         request = Request(
-            "DELETE", f"/v1/memories/{segment(id)}", key=keyed(idempotency_key), timeout=timeout
+            "DELETE",
+            f"/v1/memories/{segment(id)}",
+            key=keyed(idempotency_key),
+            if_match=etag(if_match),
+            timeout=timeout,
         )
         return self._transport.json(request)
 
@@ -2630,8 +2655,9 @@ class Memories:
         """Delete all memories, or all that pass the filters.
 
         Needs `confirm=delete-all-memories`, else 400. None can be read from now on; the
-        rest is swept later. Needs the scope `admin`. A repeated Idempotency-Key repeats the
-        answer for 24 hours.
+        rest is swept later. Texts that still wait to be processed and pass the filters go,
+        too: their jobs fail. Needs the scope `admin`. A repeated Idempotency-Key repeats
+        the answer for 24 hours.
 
         confirm        Must be `delete-all-memories`.
         collection_id  Only this collection.
@@ -2802,7 +2828,8 @@ class Memories:
         tier                Only this tier.
         tag                 Only memories with this tag.
         created_after       Only memories created after this instant.
-        created_before      Only memories created before this instant.
+        created_before      Only memories created before this instant; of a date without a
+                            time, before that day.
         include_superseded  Include memories that newer ones have superseded.
         scope               `all`: every collection, as when collection_id is absent.
         """
@@ -3623,8 +3650,9 @@ class Search:
         app_id                  Only memories of this application.
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
-        as_of                   Search what was known at this instant: memories stored by
-                                then, superseded ones too when that happened later. They are
+        as_of                   Search what was known at this instant (of a date without a
+                                time, at the end of that day): memories stored by then,
+                                superseded ones too when that happened later. They are
                                 searched with the content they have now.
         reference_date          What yesterday, last week and the like count from; as_of or
                                 else now when absent.
@@ -3652,7 +3680,8 @@ class Search:
         view                    compact leaves out metadata, tags, highlights and
                                 explanations.
         date_range_start        Only what happened at this instant or later (occurred_at).
-        date_range_end          Only what happened at this instant or earlier (occurred_at).
+        date_range_end          Only what happened at this instant or earlier (occurred_at);
+                                of a date without a time, on that day too.
         boosts                  What counts for more, or less, in the order of results.
         facets                  Fields whose values are counted over all results:
                                 collection_id, user_id, agent_id, run_id, app_id,
@@ -3733,9 +3762,10 @@ class Search:
         app_id          Only memories of this application.
         session_id      Only memories of this session.
         filters         Conditions on fields, with AND, OR and NOT.
-        as_of           Search what was known at this instant: memories stored by then,
-                        superseded ones too when that happened later. They are searched with
-                        the content they have now.
+        as_of           Search what was known at this instant (of a date without a time, at
+                        the end of that day): memories stored by then, superseded ones too
+                        when that happened later. They are searched with the content they
+                        have now.
         reference_date  What yesterday, last week and the like count from; as_of or else now
                         when absent.
         token_budget    The block has at most so many tokens, as the embedding model's
@@ -3793,7 +3823,8 @@ class Search:
         entity         Where to start, instead of what the query names, or beside it.
         depth          How many hops from the entity.
         limit          At most so many results.
-        as_of          Follow what held then; now when absent.
+        as_of          Follow what held then (of a date without a time, at the end of that
+                       day); now when absent.
         collection_id  Search this collection only.
         user_id        Only memories of this end user.
         agent_id       Only memories of this agent.
@@ -3868,8 +3899,9 @@ class Search:
         app_id                  Only memories of this application.
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
-        as_of                   Search what was known at this instant: memories stored by
-                                then, superseded ones too when that happened later. They are
+        as_of                   Search what was known at this instant (of a date without a
+                                time, at the end of that day): memories stored by then,
+                                superseded ones too when that happened later. They are
                                 searched with the content they have now.
         reference_date          What yesterday, last week and the like count from; as_of or
                                 else now when absent.
@@ -3975,8 +4007,9 @@ class Search:
         app_id                  Only memories of this application.
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
-        as_of                   Search what was known at this instant: memories stored by
-                                then, superseded ones too when that happened later. They are
+        as_of                   Search what was known at this instant (of a date without a
+                                time, at the end of that day): memories stored by then,
+                                superseded ones too when that happened later. They are
                                 searched with the content they have now.
         reference_date          What yesterday, last week and the like count from; as_of or
                                 else now when absent.
@@ -4130,7 +4163,8 @@ class Usage:
         limit        Items per page.
         cursor       `next_cursor` of the page before.
         from_        Leave out what ended by then; the beginning, when absent.
-        to           Leave out what began then or later; now, when absent.
+        to           Leave out what began then or later; of a date without a time, what
+                     began after that day; now, when absent.
         granularity  Length of an item.
         """
         request = Request(
@@ -4216,7 +4250,8 @@ class WebhooksDeadLetters:
 
         ids              Deliveries to replay; skipped ones may be among them.
         since            Instead of ids: dead letters of events from this time on.
-        until            Instead of ids: dead letters of events before this time.
+        until            Instead of ids: dead letters of events before this time; of a date
+                         without a time, those of that day too.
         include_skipped  With since or until: also what was skipped while the webhook was
                          disabled.
         prefer           `respond-async`, or `wait=N` to wait up to N seconds for a job.

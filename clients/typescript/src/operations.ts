@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: df6d1ee5f9a607371b97ed43bf7e9610dd9a1480d8a8ce2df2e18b22cde40105
+// SHA-256 of the document: 76429319fedb53db35c01cb554ef43f4cffe50f3cf641e3db6f362c149561f41
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -877,12 +877,12 @@ export class Collections {
    * Delete a collection and everything in it
    *
    * Nothing in it can be read from now on; what was derived from it is swept in the background.
-   * Again is 404. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24
-   * hours.
+   * Again is 404. With If-Match, another version than the named one is 412. Needs the scope
+   * `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly delete = (
     id: string,
-    options: Keyed = {},
+    options: Keyed & Matching = {},
   ): Promise<Schemas["DeletedCollection"]> =>
     this.#transport.send({
       method: "DELETE",
@@ -915,7 +915,7 @@ export class Collections {
   /**
    * Get a collection
    *
-   * Get a collection. Needs the scope `read`.
+   * The ETag is its version. Needs the scope `read`.
    */
   readonly get = (
     id: string,
@@ -965,7 +965,8 @@ export class Collections {
    * Change a collection
    *
    * Fields that are absent stay; null clears description and metadata; metadata is replaced
-   * whole. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+   * whole. With If-Match, another version than the named one is 412. Needs the scope `write`. A
+   * repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly update = (
     id: string,
@@ -1972,12 +1973,13 @@ export class Memories {
   /**
    * Delete a memory
    *
-   * With its history and all that was derived from it. Again is 404. Needs the scope `write`. A
-   * repeated Idempotency-Key repeats the answer for 24 hours.
+   * With its history and all that was derived from it. Again is 404. With If-Match, another
+   * version than the named one is 412. Needs the scope `write`. A repeated Idempotency-Key
+   * repeats the answer for 24 hours.
    */
   readonly delete = (
     id: string,
-    options: Keyed = {},
+    options: Keyed & Matching = {},
   ): Promise<Schemas["plugins__memory_views__Deleted"]> =>
     this.#transport.send({
       method: "DELETE",
@@ -1992,8 +1994,8 @@ export class Memories {
    * Delete all memories, or all that pass the filters
    *
    * Needs `confirm=delete-all-memories`, else 400. None can be read from now on; the rest is
-   * swept later. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24
-   * hours.
+   * swept later. Texts that still wait to be processed and pass the filters go, too: their jobs
+   * fail. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly deleteAll = (
     query: Query<"memories.delete_all">,

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: df6d1ee5f9a607371b97ed43bf7e9610dd9a1480d8a8ce2df2e18b22cde40105
+// SHA-256 of the document: 76429319fedb53db35c01cb554ef43f4cffe50f3cf641e3db6f362c149561f41
 
 export interface paths {
     "/docs": {
@@ -791,21 +791,21 @@ export interface paths {
         };
         /**
          * Get a collection
-         * @description Get a collection. Needs the scope `read`.
+         * @description The ETag is its version. Needs the scope `read`.
          */
         get: operations["collections.get"];
         put?: never;
         post?: never;
         /**
          * Delete a collection and everything in it
-         * @description Nothing in it can be read from now on; what was derived from it is swept in the background. Again is 404. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description Nothing in it can be read from now on; what was derived from it is swept in the background. Again is 404. With If-Match, another version than the named one is 412. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         delete: operations["collections.delete"];
         options?: never;
         head?: never;
         /**
          * Change a collection
-         * @description Fields that are absent stay; null clears description and metadata; metadata is replaced whole. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description Fields that are absent stay; null clears description and metadata; metadata is replaced whole. With If-Match, another version than the named one is 412. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         patch: operations["collections.update"];
         trace?: never;
@@ -1554,7 +1554,7 @@ export interface paths {
         post?: never;
         /**
          * Delete all memories, or all that pass the filters
-         * @description Needs `confirm=delete-all-memories`, else 400. None can be read from now on; the rest is swept later. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description Needs `confirm=delete-all-memories`, else 400. None can be read from now on; the rest is swept later. Texts that still wait to be processed and pass the filters go, too: their jobs fail. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         delete: operations["memories.delete_all"];
         options?: never;
@@ -1858,7 +1858,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a memory
-         * @description With its history and all that was derived from it. Again is 404. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description With its history and all that was derived from it. Again is 404. With If-Match, another version than the named one is 412. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         delete: operations["memories.delete"];
         options?: never;
@@ -2901,7 +2901,7 @@ export interface components {
             filters?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Search what was known at this instant: memories stored by then, superseded ones too when that happened later. They are searched with the content they have now. */
+            /** @description Search what was known at this instant (of a date without a time, at the end of that day): memories stored by then, superseded ones too when that happened later. They are searched with the content they have now. */
             as_of?: string | null;
             /** @description What yesterday, last week and the like count from; as_of or else now when absent. */
             reference_date?: string | null;
@@ -2960,7 +2960,7 @@ export interface components {
             view?: ("compact" | "full") | null;
             /** @description Only what happened at this instant or later (occurred_at). */
             date_range_start?: string | null;
-            /** @description Only what happened at this instant or earlier (occurred_at). */
+            /** @description Only what happened at this instant or earlier (occurred_at); of a date without a time, on that day too. */
             date_range_end?: string | null;
             /** @description What counts for more, or less, in the order of results. */
             boosts?: components["schemas"]["Boosts"] | null;
@@ -2980,7 +2980,7 @@ export interface components {
         AdvancedReply: {
             query: string;
             results: components["schemas"]["Hit"][];
-            /** @description How many memories passed the threshold, before offset and limit. */
+            /** @description How many memories passed the threshold, before offset and limit, of those that were looked at: each channel proposes `search.candidates`, or as many as offset and limit ask for where that is more, 1,000 at most. */
             total: number;
             search_type: string;
             processing_time_ms: number;
@@ -3223,7 +3223,7 @@ export interface components {
             /** @description What is put in. */
             features?: components["schemas"]["Features"] | null;
             /**
-             * @description Store the user's last message and the answer. Needs the scope write.
+             * @description Store the user's last message and the answer, of each the first 100,000 characters. Needs the scope write.
              * @default false
              */
             store_conversation?: boolean | null;
@@ -3411,7 +3411,7 @@ export interface components {
             filters?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Search what was known at this instant: memories stored by then, superseded ones too when that happened later. They are searched with the content they have now. */
+            /** @description Search what was known at this instant (of a date without a time, at the end of that day): memories stored by then, superseded ones too when that happened later. They are searched with the content they have now. */
             as_of?: string | null;
             /** @description What yesterday, last week and the like count from; as_of or else now when absent. */
             reference_date?: string | null;
@@ -4298,11 +4298,11 @@ export interface components {
              * @default 1
              */
             depth?: number | null;
-            /** @description What held then; now when absent. */
+            /** @description What held then (of a date without a time, at the end of that day); now when absent. */
             valid_at?: string | null;
             /** @description Another name for valid_at. */
             timestamp?: string | null;
-            /** @description As it was known then; now when absent. */
+            /** @description As it was known then (of a date without a time, at the end of that day); now when absent. */
             known_at?: string | null;
             /** @description What held at some time in [from, to), instead of valid_at. */
             between?: string[] | null;
@@ -4328,7 +4328,7 @@ export interface components {
              * @default 10
              */
             limit?: number | null;
-            /** @description Follow what held then; now when absent. */
+            /** @description Follow what held then (of a date without a time, at the end of that day); now when absent. */
             as_of?: string | null;
             /** @description Search this collection only. */
             collection_id?: string | null;
@@ -4350,7 +4350,7 @@ export interface components {
         GraphSearchReply: {
             query: string;
             results: components["schemas"]["Hit"][];
-            /** @description How many memories passed the threshold, before offset and limit. */
+            /** @description How many memories passed the threshold, before offset and limit, of those that were looked at: each channel proposes `search.candidates`, or as many as offset and limit ask for where that is more, 1,000 at most. */
             total: number;
             search_type: string;
             processing_time_ms: number;
@@ -4431,7 +4431,7 @@ export interface components {
             n: number;
         };
         Health: {
-            /** @description `ok`, `degraded` (was ready, a shard is missing now; with 200: the object store or a disk takes nothing) or `starting`. */
+            /** @description `ok`, `degraded` (was ready, a shard is missing now; with 200: the object store takes nothing, or a disk has no room) or `starting`. */
             status: string;
             version: string;
             build: string;
@@ -5123,7 +5123,7 @@ export interface components {
             id: string;
             /** @description Its version, from 1. */
             version: number;
-            /** @description Its text. */
+            /** @description Its text; empty once the memory has been deleted. */
             content: string;
             /** @description The collection it belongs to. */
             collection_id: string;
@@ -5210,7 +5210,7 @@ export interface components {
             id: string;
             /** @description Its version, from 1. */
             version: number;
-            /** @description Its text. */
+            /** @description Its text; empty once the memory has been deleted. */
             content: string;
             /** @description The collection it belongs to. */
             collection_id: string;
@@ -6092,7 +6092,7 @@ export interface components {
             filters?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Search what was known at this instant: memories stored by then, superseded ones too when that happened later. They are searched with the content they have now. */
+            /** @description Search what was known at this instant (of a date without a time, at the end of that day): memories stored by then, superseded ones too when that happened later. They are searched with the content they have now. */
             as_of?: string | null;
             /** @description What yesterday, last week and the like count from; as_of or else now when absent. */
             reference_date?: string | null;
@@ -6317,7 +6317,7 @@ export interface components {
             ids?: string[] | null;
             /** @description Instead of ids: dead letters of events from this time on. */
             since?: string | null;
-            /** @description Instead of ids: dead letters of events before this time. */
+            /** @description Instead of ids: dead letters of events before this time; of a date without a time, those of that day too. */
             until?: string | null;
             /**
              * @description With since or until: also what was skipped while the webhook was disabled.
@@ -6491,7 +6491,7 @@ export interface components {
             filters?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Search what was known at this instant: memories stored by then, superseded ones too when that happened later. They are searched with the content they have now. */
+            /** @description Search what was known at this instant (of a date without a time, at the end of that day): memories stored by then, superseded ones too when that happened later. They are searched with the content they have now. */
             as_of?: string | null;
             /** @description What yesterday, last week and the like count from; as_of or else now when absent. */
             reference_date?: string | null;
@@ -6568,7 +6568,7 @@ export interface components {
         SearchReply: {
             query: string;
             results: components["schemas"]["Hit"][];
-            /** @description How many memories passed the threshold, before offset and limit. */
+            /** @description How many memories passed the threshold, before offset and limit, of those that were looked at: each channel proposes `search.candidates`, or as many as offset and limit ask for where that is more, 1,000 at most. */
             total: number;
             search_type: string;
             processing_time_ms: number;
@@ -6738,7 +6738,7 @@ export interface components {
             documents: number;
             /** @description Entities of the knowledge graph. */
             entities: number;
-            /** @description Collections, without the default one if it is as made. */
+            /** @description Collections, without the default one. */
             collections: number;
             /** @description Profiles of end users, those that were derived included; one that was deleted counts while there are memories of its user. */
             profiles: number;
@@ -6865,7 +6865,7 @@ export interface components {
             id: string;
             /** @description Its version, from 1. */
             version: number;
-            /** @description Its text. */
+            /** @description Its text; empty once the memory has been deleted. */
             content: string;
             /** @description The collection it belongs to. */
             collection_id: string;
@@ -8459,6 +8459,8 @@ export interface operations {
                 "X-Request-ID"?: components["parameters"]["XRequestId"];
                 /** @description Makes a retry safe: the same key with the same request takes effect once. With another request it is 409. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the change is meant for, such as `"3"`, or `*`. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description The id of the resource. */
@@ -9783,7 +9785,7 @@ export interface operations {
                 tag?: string;
                 /** @description Only memories created after this instant. */
                 created_after?: string;
-                /** @description Only memories created before this instant. */
+                /** @description Only memories created before this instant; of a date without a time, before that day. */
                 created_before?: string;
                 /** @description Include memories that newer ones have superseded. */
                 include_superseded?: boolean;
@@ -10371,6 +10373,8 @@ export interface operations {
                 "X-Request-ID"?: components["parameters"]["XRequestId"];
                 /** @description Makes a retry safe: the same key with the same request takes effect once. With another request it is 409. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the change is meant for, such as `"3"`, or `*`. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description The id of the resource. */
@@ -11143,7 +11147,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Leave out what ended by then; the beginning, when absent. */
                 from?: string;
-                /** @description Leave out what began then or later; now, when absent. */
+                /** @description Leave out what began then or later; of a date without a time, what began after that day; now, when absent. */
                 to?: string;
                 /** @description Length of an item. */
                 granularity?: "hour" | "day" | "month";

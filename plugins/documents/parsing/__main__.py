@@ -31,9 +31,6 @@ READERS = {
     f.SRT: "subtitles:read_srt", f.VTT: "subtitles:read_vtt",
 }  # fmt: skip
 
-# Of the others some say themselves what they are in, and the rest are no texts.
-DECLARABLE = (f.TXT, f.MARKDOWN, f.CSV, f.JSON, *f.SUBTITLES)
-
 
 def main() -> None:
     order = json.loads(sys.argv[1])
@@ -76,7 +73,7 @@ def _work(order: dict[str, Any]) -> Any:
     if task == "read":
         module, _, function = READERS[media_type].partition(":")
         read = getattr(importlib.import_module(f"{__package__}.{module}"), function)
-        named = declared(order.get("charset")) if media_type in DECLARABLE else None
+        named = declared(order.get("charset")) if media_type in f.DECLARABLE else None
         return lambda file: ParserReply(
             extraction=read(file if named is None else in_utf8(file, named), order["filename"])
         )

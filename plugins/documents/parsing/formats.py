@@ -32,6 +32,9 @@ SOUND = frozenset((MP3, WAV, M4A, FLAC, OGG, MP4, WEBM, MOV))
 SUBTITLES = frozenset((SRT, VTT))
 PICTURES = frozenset((PNG, JPEG, WEBP))
 MEDIA = SOUND | PICTURES
+# Of these it may be said what they are in; of the others some say it themselves, and the rest are
+# no texts.
+DECLARABLE = frozenset((TXT, MARKDOWN, CSV, JSON)) | SUBTITLES
 ARCHIVES = {".docx": DOCX, ".pptx": PPTX, ".xlsx": XLSX}
 TEXTS = {
     ".txt": TXT, ".text": TXT, ".log": TXT, ".md": MARKDOWN, ".markdown": MARKDOWN, ".html": HTML,

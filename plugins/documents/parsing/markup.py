@@ -43,7 +43,7 @@ _BLOCKS = {
 }  # fmt: skip
 # What can be read like this has one byte for each of these characters, whatever it says of itself.
 _CHARSET = re.compile(
-    rb"(?:<meta[^>]+charset|^\s{0,100}<\?xml\s[^>]+encoding)\s*=\s*"
+    rb"(?:<meta[^<>]+charset|^\s{0,100}<\?xml\s[^>]+encoding)\s*=\s*"
     rb"[\"']?(?!utf-?(?:16|32))([A-Za-z0-9_.:-]+)",
     re.IGNORECASE,
 )

@@ -203,6 +203,24 @@ def _is_holder(tree: Tree, clause: Clause) -> bool:
     )  # fmt: skip
 
 
+def _has_lasted(tree: Tree, head: int) -> bool:
+    """ "vegetarian since 2010", "been vegan for years", which say so of who says it."""
+    if tree.tokens[head].lemma.casefold() not in CONDITIONS:
+        return False
+    times = [each for each in tree.phrase(head, (), ()) if tree.is_time(each)]
+    cases = {tree.tokens[case].lemma for each in times for case in tree.of(each, "case")}
+    return bool(cases) and cases <= {"since", "for"}
+
+
+def _is_reason(tree: Tree, place: int) -> bool:
+    """Whether a clause says why something is so, which takes nothing back: "because …"."""
+    marks = {tree.tokens[each].lemma for each in tree.of(place, "mark")}
+    return tree.relations[place] == "advcl" and not marks.isdisjoint(_REASONS)
+
+
+_REASONS = word_set("because since so")
+
+
 def _lasts(tree: Tree, place: int) -> bool:
     """Whether an adjective tells of more than the moment: "vegetarian", "Irish"."""
     return tree.tokens[place].lemma.casefold() in CONDITIONS or tree.word(place)[0].isupper()
@@ -269,7 +287,7 @@ def state(tree: Tree, clause: Clause, polarity: Polarity) -> Iterator[Claim]:
             for each in listed(tree, place):
                 yield Claim(STATES[key], each, thing_of(tree, each), polarity)
             return
-    if clause.subject is None or clause.past:
+    if clause.past or (clause.subject is None and not _has_lasted(tree, head)):
         return
     about = [(each, tree.first(each, "mark")) for each in tree.of(head, "advcl")]
     for each, mark in about:  # "interested in exploring Kyoto"
@@ -280,7 +298,8 @@ def state(tree: Tree, clause: Clause, polarity: Polarity) -> Iterator[Claim]:
                 predicate = f"{tree.word(head).casefold()}_{tree.tokens[mark].lemma}"
                 yield Claim(predicate, each, thing, polarity, relates=False)
             return
-    if tree.first(head, "ccomp", "xcomp", "advcl", "csubj", "expl") is not None:
+    beside = tree.of(head, "ccomp", "xcomp", "advcl", "csubj", "expl")
+    if any(not (_lasts(tree, head) and _is_reason(tree, each)) for each in beside):
         return
     for place in tree.of(head, "obl", "nmod"):  # "really happy with the new car"
         case = tree.first(place, "case")

@@ -13,7 +13,7 @@ from plugins.ingestion.clauses.endings import ended_things
 from plugins.ingestion.clauses.having import had
 from plugins.ingestion.clauses.parting import parted
 from plugins.ingestion.clauses.people import Subject, Talk, note_people, subjects_of
-from plugins.ingestion.clauses.phrases import NOMINAL, Claim, happened
+from plugins.ingestion.clauses.phrases import NOMINAL, Claim, further_of, happened
 from plugins.ingestion.clauses.predicates import MUCH, WHEN
 from plugins.ingestion.clauses.stating import is_hedged
 from plugins.ingestion.clauses.tree import Tree
@@ -143,6 +143,8 @@ def _facts(
         dated &= claim.predicate != WHEN  # its date is when it is, not since when that holds
         is_instead = clause.instead or (claim.changes and claim.predicate == "lives_in")
         held = phrase if claim.place in phrase else [*phrase, *tree.phrase(claim.place)]
+        if claim.predicate == "did":
+            held = [*held, *further_of(tree, claim.place)]
         start, end = tree.tokens[min(held)].start, tree.tokens[max(held)].end
         yield Fact(
             about.name, claim.predicate[:PREDICATE_CHARS_MAX].rstrip("_"), thing,

@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 from plugins.ingestion.clauses.denying import is_limited, negations
 from plugins.ingestion.clauses.quoting import titles
-from plugins.ingestion.clauses.stating import STATED_BY, SUBJECT, is_meanwhile, is_stated
+from plugins.ingestion.clauses.stating import (
+    STATED_BY,
+    SUBJECT,
+    carries_on,
+    is_meanwhile,
+    is_stated,
+)
 from plugins.ingestion.clauses.tree import Tree
 from storage.text import word_set
 
@@ -20,6 +26,7 @@ STARTING = word_set("start begin keep continue")
 PLANNING = word_set("plan intend aim decide")
 _RELATIVE = word_set("who which that")
 _NO_COMMANDS = word_set("own have like")
+_AT_PRESENT = word_set("currently still now nowadays presently")
 _REMEMBERING = word_set("remember recall regret")
 
 
@@ -33,6 +40,7 @@ class Clause:
     ended     it held once and does no more; denied: it does not
     planned   it is to come; ability: "can"; past: it was so, or happened
     aside     it was so once, told for the sake of another clause: nothing is said of now
+    duty      "must"
     """
 
     head: int
@@ -49,6 +57,7 @@ class Clause:
     begins: bool = False
     instead: bool = False
     aside: bool = False
+    duty: bool = False
 
 
 def clauses(tree: Tree) -> Iterator[Clause]:
@@ -99,6 +108,10 @@ def _clause(tree: Tree, head: int) -> Clause | None:
     near = [*tree.children[head], *tree.children[verb]]
     words = {tree.tokens[each].lemma for each in near}
     is_denied = bool(negations(tree, near))
+    if is_relative and _is_said_not_to_be(tree, token.head):  # "it wasn't Ben who broke it"
+        if is_denied or inner.ended:
+            return None
+        is_denied = True
     if inner.ended and is_denied:
         return None  # "I can't stop writing", "she never quit smoking"
     no_more = _holds_no_more(tree, head)
@@ -114,13 +127,25 @@ def _clause(tree: Tree, head: int) -> Clause | None:
         is_copular,
         ended=inner.ended or no_more,
         denied=not no_more and is_denied,
-        planned=inner.planned or "will" in auxiliaries,
+        planned=inner.planned or not {"will", "must"}.isdisjoint(auxiliaries),
         ability="can" in auxiliaries,
         past=past,
         passive=inner.passive or tree.first(head, "nsubj:pass", "aux:pass") is not None,
         begins=inner.begins,
         instead=bool(words & INSTEAD),
         aside=past and _is_aside(tree, head),
+        duty="must" in auxiliaries,
+    )
+
+
+def _is_said_not_to_be(tree: Tree, noun: int) -> bool:
+    """ "it was not Ben", of whom what follows is denied."""
+    own = tree.first(noun, *SUBJECT)
+    return (
+        own is not None
+        and tree.tokens[own].lemma in ("it", "that")
+        and tree.first(noun, "cop") is not None
+        and bool(negations(tree, tree.children[noun]))
     )
 
 
@@ -152,6 +177,8 @@ def _inner(tree: Tree, head: int) -> _Inner:
     if inner is None or tree.tokens[inner].tag not in ("VERB", "ADJ", "NOUN"):
         return _Inner(head)
     particles = {tree.tokens[each].lemma for each in tree.of(head, "compound:prt")}
+    if lemma == "stop" and tree.has(inner, "VerbForm=Inf") and tree.of(inner, "mark"):
+        return _Inner(head)  # "stopped to buy milk"
     if lemma in STOPPING or (lemma == "give" and "up" in particles) or lemma == "use":
         return _Inner(inner, ended=True)
     if lemma in STARTING:
@@ -181,8 +208,26 @@ def _holds_no_more(tree: Tree, head: int) -> bool:
     told = tree.text[tree.sentence.start : tree.sentence.end].casefold()
     if not any(mark.partition(" ")[0] in told for mark in NO_MORE):
         return False
-    said = f" {tree.text_of(tree.phrase(head)).casefold()} "
+    phrase = tree.phrase(head)
+    for each in contrasted(tree, head):
+        gone = tree.phrase(each, (), ())
+        phrase = [at for at in phrase if at not in gone]
+    said = f" {tree.text_of(phrase).casefold()} "
     return any(f" {mark} " in said for mark in NO_MORE)
+
+
+def contrasted(tree: Tree, head: int) -> list[int]:
+    """What a clause says of something else by a "not" of its own: "in Notion, not in the wiki"."""
+    if not any(token.lemma == "not" for token in tree.tokens[head + 1 :]):
+        return []
+    return [
+        each
+        for each in tree.phrase(head)
+        if each > head
+        and tree.relations[each] in ("obl", "obj", "nmod", "obl:unmarked")
+        and negations(tree, tree.children[each])
+        and tree.word(tree.opening(each) - 1) == ","
+    ]
 
 
 def _is_past(tree: Tree, place: int, head: int) -> bool:
@@ -204,6 +249,8 @@ def _is_copular(tree: Tree, head: int) -> bool:
         return True
     if tree.tokens[head].tag != "ADJ":
         return False
+    if tree.first(head, "aux:pass") is not None:
+        return True  # "is gone from the shelf"
     subject = tree.first(head, *SUBJECT)
     if subject is None:
         return tree.tokens[head].head < 0 and tree.opening(head) == head and bool(
@@ -220,13 +267,25 @@ def _subject(tree: Tree, head: int) -> tuple[int, tuple[int, ...]] | None:
         for each in tree.of(head, "aux", "aux:pass"):  # "Ben got" "married", as it may be read
             own = tree.first(each, *SUBJECT) if own is None else own
         if own is not None:
+            if link and not _agree(tree, link[0], own):
+                return None  # "we see my nan, she's old and does it herself"
             is_relative = token.relation == "acl:relcl" and tree.tokens[own].lemma in _RELATIVE
             return token.head if is_relative else own, tuple(link)
+        if carries_on(tree, head):
+            head = token.head
+            continue
         if token.relation != "conj":
             return None
         link.append(head)
         head = token.head
     return None
+
+
+def _agree(tree: Tree, verb: int, subject: int) -> bool:
+    """Whether a verb can have this subject: "does" is not of "we"."""
+    finite = (verb, *tree.of(verb, "aux", "aux:pass", "cop"))
+    is_third = any(tree.has(each, "Person=3") for each in finite)
+    return not (is_third and tree.word(subject).casefold() in ("i", "we", "you", "they"))
 
 
 def _may_be_meant(tree: Tree, place: int) -> bool:
@@ -260,8 +319,20 @@ def _speaks_of_itself(tree: Tree, head: int) -> bool:
         return False  # "Ben got married", where the reading is not sure who that is
     if _is_copular(tree, head):
         opening = tree.tokens[first].lemma
-        return opens and (first == head or opening in ("never", "not", "always", "still"))
+        return opens and (
+            first == head
+            or opening in ("never", "not", "always", "still")
+            or (tree.word(first).casefold() == "been" and token.tag == "ADJ")
+        )
     if tree.tokens[first].lemma == "do" and first != head and not _is_no_command(tree, head):
         return False  # "don't worry"
+    if any(tree.has(each, "Person=3") for each in (head, *tree.of(head, "aux", "aux:pass"))):
+        return False  # "is marking ten years"
     finite = tree.has(head, "Tense=Past") or tree.first(head, "aux") is not None
+    finite |= (
+        token.head < 0
+        and tree.has(head, "VerbForm=Ger")
+        and tree.tokens[first].lemma.casefold() in _AT_PRESENT
+        and bool(tree.of(head, "obj", "obl"))
+    )  # "currently learning Welsh"
     return opens and token.tag == "VERB" and finite

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from plugins.ingestion.clauses.being import work_town, workplace
-from plugins.ingestion.clauses.clauses import Clause
-from plugins.ingestion.clauses.people import RELATIVES, VAGUE, Subject, called, thing_of
+from plugins.ingestion.clauses.clauses import NO_MORE, Clause, contrasted
+from plugins.ingestion.clauses.people import FIRST, RELATIVES, VAGUE, Subject, called, thing_of
 from plugins.ingestion.clauses.phrases import (
     NOMINAL,
     Claim,
@@ -39,7 +39,7 @@ from plugins.ingestion.clauses.predicates import (
     is_work,
 )
 from plugins.ingestion.clauses.replacing import replaced
-from plugins.ingestion.clauses.stating import SUPPOSING, considered
+from plugins.ingestion.clauses.stating import SUPPOSING, carries_on, considered
 from plugins.ingestion.clauses.tree import Tree
 from plugins.ingestion.facts import ANY, Polarity
 from storage.text import word_set
@@ -130,9 +130,19 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     )  # "I've played chess before", "I've never had sushi"
     if lasting and not is_past and not clause.ability:
         for place, predicate in lasting:
-            yield from _lasting(tree, place, predicate, polarity)
+            yield from _lasting(tree, place, predicate, _polarity_of(tree, clause, place))
         return
     yield from _other(tree, clause, subject, places, polarity)
+
+
+def _polarity_of(tree: Tree, clause: Clause, place: int) -> Polarity:
+    """That of the clause, but for what has a "not" of its own: "in Notion, not in the wiki any
+    more".
+    """
+    if clause.denied or clause.ended or place not in contrasted(tree, clause.verb):
+        return polarity_of(clause)
+    said = f" {tree.text_of(tree.phrase(place, (), ())).casefold()} "
+    return "ended" if any(f" {mark} " in said for mark in NO_MORE) else "denied"
 
 
 def _was_so(tree: Tree, clause: Clause) -> bool:
@@ -148,7 +158,9 @@ def _ahead(tree: Tree, clause: Clause, name: str) -> Iterator[Claim]:
     polarity = "denied" if clause.denied else "holds"
     if clause.planned or is_coming:
         told = clause.head if is_coming else clause.verb
-        yield Claim("plans", told, whole(tree, told), polarity, relates=False)
+        yield Claim(
+            "must" if clause.duty else "plans", told, whole(tree, told), polarity, relates=False
+        )
     elif (inner := considered(tree, clause.head)) is not None:
         for each in (inner, *tree.of(inner, "conj")):
             yield Claim("considers", each, whole(tree, each), polarity, relates=False)
@@ -161,6 +173,10 @@ def _over(
     from Vim".
     """
     ending = [(each, key) for each, key in keys if key in ENDING]
+    if ending and not (clause.past or is_perfect(tree, clause) or is_to_come(tree, clause)) and (
+        tree.tokens[ending[0][0]].tag in NOMINAL and not clause.passive
+    ):  # fmt: skip
+        return  # "my shop sells rice"
     if ending and not any(key in CHANGING for _, key in keys):
         yield from _ended(tree, clause, subject, ending)
         return
@@ -204,7 +220,8 @@ def _other(
         return
     if clause.ability:
         is_offer = clause.subject is not None and tree.word(clause.subject).casefold() == "we"
-        if name not in _LIGHT and (clause.denied or not is_offer):
+        is_bare = name in _VAGUE and not places
+        if name not in _LIGHT and not is_bare and (clause.denied or not is_offer):
             yield Claim("can", verb, whole(tree, verb), polarity, relates=False)
     elif (clause.past and not clause.ended) or is_perfect(tree, clause):
         yield from happened(tree, clause)
@@ -212,9 +229,13 @@ def _other(
         yield Claim("is", verb, whole(tree, verb), polarity, relates=False)
     elif name in _THANKING and not (name == "see" and _is_of_somebody(tree, clause, places)):
         return  # "I see", which "I'm seeing a therapist" is not
-    elif places and tree.first(verb, "xcomp", "ccomp") is None:
+    elif places and not _is_about_a_clause(tree, verb):
         place, preposition = places[0]
         predicate = "_".join([*name.split(), *([preposition] if preposition else [])])
+        if predicate == "take" and (taught := _taught(tree, place)):
+            told = tree.text_of([at for each in taught for at in tree.phrase(each)])
+            yield Claim("learns", taught[0], told, polarity)
+            return
         if predicate == "live_with":
             yield from _home(tree, place, polarity)
         for each in listed(tree, place):
@@ -245,6 +266,24 @@ def _other(
         )
         predicate = "habit" if is_habit else name.replace(" ", "_")
         yield Claim(predicate, verb, whole(tree, verb), polarity, relates=is_habit)
+
+
+def _is_about_a_clause(tree: Tree, verb: int) -> bool:
+    """ "told me that …", not where a verb after a comma is read as what another one says."""
+    return any(not carries_on(tree, each) for each in tree.of(verb, "xcomp", "ccomp"))
+
+
+def _taught(tree: Tree, place: int) -> list[int]:
+    """What is learned by "taking piano lessons"."""
+    if tree.tokens[place].lemma not in ("lesson", "class", "course"):
+        return []
+    around = {tree.tokens[each].lemma for each in tree.of(place, "det", "amod")}
+    kinds = tree.of(place, "compound")
+    is_when = any(tree.is_time(each) or tree.tokens[each].lemma in _NO_SKILLS for each in kinds)
+    return [] if is_when or "the" in around else kinds
+
+
+_NO_SKILLS = word_set("evening morning night weekend summer online crash trial college university")
 
 
 def _is_of_somebody(tree: Tree, clause: Clause, places: list[tuple[int, str]]) -> bool:
@@ -284,10 +323,22 @@ def _lasting(tree: Tree, place: int, predicate: str, polarity: Polarity) -> Iter
         return
     if predicate == "likes" and polarity == "denied":
         predicate, polarity = "dislikes", "holds"
-    for each in listed(tree, place):
+    whole_list = listed(tree, place)
+    if predicate == "has" and tree.tokens[place].lemma.casefold() in ANIMALS and (
+        names := _names_of_several(tree, place)
+    ):  # fmt: skip
+        kind = tree.tokens[place].lemma
+        for each in names:  # "two cats, Milo and Luna"
+            yield Claim("has_pet", each, tree.name(each), polarity, kind)
+        whole_list = [each for each in whole_list if each not in (place, *names)]
+    for each in whole_list:
         token = tree.tokens[each]
         named = called(tree, each)
         relation = RELATIVES.get(token.lemma)
+        if relation and any(
+            tree.word(one).casefold() not in FIRST for one in tree.of(each, "nmod:poss")
+        ):
+            continue  # "Ben and his sister Zofia"
         if predicate == "has" and token.lemma.casefold() in ANIMALS:
             yield _pet(tree, each, polarity)
         elif predicate == "has" and relation is not None and named is not None:
@@ -297,6 +348,17 @@ def _lasting(tree: Tree, place: int, predicate: str, polarity: Polarity) -> Iter
                 yield Claim(relation, name, tree.name(name), polarity)
         else:
             yield Claim(predicate, each, thing_of(tree, each), polarity)
+
+
+def _names_of_several(tree: Tree, place: int) -> list[int]:
+    """The names that follow a number of animals, after a mark or as a list of their own."""
+    if tree.word(place).casefold() == tree.tokens[place].lemma.casefold():
+        return []
+    beside = [*tree.of(place, "appos"), *tree.of(place, "conj")]
+    names = sorted({*beside, *(each for at in beside for each in tree.of(at, "conj"))})
+    is_after_a_mark = bool(names) and tree.tokens[tree.opening(names[0]) - 1].tag == "PUNCT"
+    are_names = all(tree.tokens[each].tag == "PROPN" for each in names)
+    return names if is_after_a_mark and are_names else []
 
 
 def _names(tree: Tree, place: int) -> list[int]:

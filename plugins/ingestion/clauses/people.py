@@ -8,6 +8,7 @@ import regex as re
 
 from plugins.ingestion.clauses.clauses import Clause
 from plugins.ingestion.clauses.predicates import ANIMALS, is_work
+from plugins.ingestion.clauses.stating import CONDITIONS, UNSURE
 from plugins.ingestion.clauses.tree import ASIDES, Tree
 from plugins.ingestion.rules.english import ENGLISH
 from storage.text import word_set
@@ -27,6 +28,9 @@ GENDERS = ENGLISH.genders | {
 }  # fmt: skip
 # Who has no name for the family but this one.
 _PARENTS = word_set("mother father grandmother grandfather")
+
+_TITLES = word_set("aunt uncle")
+_NOBODYS = word_set("sam jemima ben")  # "Uncle Sam"
 
 FIRST = word_set("i me my mine we us our ours")
 _OWN = word_set("mine ours")  # a thing of the speaker's, not the speaker
@@ -173,7 +177,8 @@ def subjects_of(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> list[Su
     if clause.subject is None or not tree.children[clause.subject]:
         return found
     for place in _beside(tree, clause.subject):
-        is_somebody = tree.word(place).casefold() in ("i", "we") or tree.kind(place) == "person"
+        word = tree.word(place).casefold()
+        is_somebody = word in ("i", "we", "me", "us") or tree.kind(place) == "person"
         is_somebody |= tree.tokens[place].lemma in RELATIVES and tree.tokens[place].tag == "NOUN"
         other = meant(tree, place, speaker, talk) if is_somebody else None
         if other is not None and other not in found:
@@ -222,6 +227,11 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
             thing = own if named is None else tree.name(named, without=place)
             return Subject(thing, kind=tree.kind(place) or "")
         return relative_of(tree, place, owner, talk)
+    named = called(tree, place)
+    if named is not None and named == place + 1 and tree.kind(named) == "person" and (
+        tree.first(place, "det") is not None and tree.tokens[named].head == place
+    ):  # fmt: skip
+        return Subject(tree.name(named))  # "the plumber Sven"
     if is_labelled(tree, place):
         return Subject(thing_of(tree, place), kind=tree.kind(place) or "")
     if (whose := tree.first(place, "nmod:poss")) is not None:
@@ -283,7 +293,9 @@ def _told_apart(tree: Tree, place: int) -> str:
     "" where nothing does.
     """
     law = _IN_LAW.match(tree.text, tree.tokens[place].end)
-    telling = [each for each in tree.of(place, *_TELLING) if each < place]
+    whose = tree.first(place, "nmod:poss")
+    first = -1 if whose is None else whose  # "it isn't my sister"
+    telling = [each for each in tree.of(place, *_TELLING) if first < each < place]
     telling = [each for each in telling if tree.word(each).casefold() not in _NO_OTHER]
     if law is None and not telling:
         return ""
@@ -323,7 +335,19 @@ def owner_of(tree: Tree, place: int, speaker: str, talk: Talk) -> str | None:
     relation = RELATIVES.get(tree.tokens[place].lemma)
     if relation in _PARENTS and not tree.of(place, "det", "nmod:poss", "amod"):
         return speaker  # "Dad was a bus driver"
-    return None
+    return speaker if relation in _TITLES and _is_title(tree, place) else None
+
+
+def _is_title(tree: Tree, place: int) -> bool:
+    """Whether a relation is said as part of a name: "Uncle Bob", not "her uncle Bob"."""
+    after = place + 1
+    return (
+        after < len(tree.tokens)
+        and tree.tokens[after].tag == "PROPN"
+        and tree.kind(after) == "person"
+        and tree.tokens[after].lemma.casefold() not in _NOBODYS
+        and not tree.of(place, "det", "nmod:poss", "amod", "compound")
+    )
 
 
 def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, str, str]]:
@@ -332,6 +356,8 @@ def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, st
     """
     found = []
     for place, token in enumerate(tree.tokens):
+        if token.lemma in _BEFORE_NAMES and place:
+            found += _by_name(tree, place - 1)
         is_kin = token.tag == "PROPN" and token.relation == "appos" and tree.word(place).islower()
         if token.tag != "NOUN" and not is_kin:
             continue
@@ -350,10 +376,17 @@ def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, st
             tree.tokens[place + 1].tag in ("PUNCT", "PROPN") and is_work(token.lemma)
         ):  # fmt: skip
             found += _by_work(tree, place, owner_of(tree, place, speaker, talk))
-        if relation is None or (owner := owner_of(tree, place, speaker, talk)) is None:
+        if relation is None:
+            continue
+        if any(tree.word(each).casefold() in PRONOUNS for each in tree.of(place, "nmod:poss")):
+            _note_named(tree, speaker, talk, found, place)
+        named = called(tree, place)
+        owner = owner_of(tree, place, speaker, talk)
+        if owner is None and named is not None and token.head == named == place + 1:
+            owner = owner_of(tree, named, speaker, talk)  # "my flatmate Ana", "my" being hers
+        if owner is None:
             continue
         gender = GENDERS.get(relation) or _BY_WORD.get(token.lemma)
-        named = called(tree, place)
         if named is not None:
             name = tree.name(named, without=place)
             talk.note(Subject(name), gender, place)
@@ -361,12 +394,64 @@ def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, st
                 found.append((named, owner, relation, name))
         else:
             talk.note(relative_of(tree, place, owner, talk), gender, place)
+    _note_named(tree, speaker, talk, found, len(tree.tokens))
+    return found
+
+
+def _note_named(
+    tree: Tree, speaker: str, talk: Talk, found: list[tuple[int, str, str, str]], end: int
+) -> None:
+    """Note who is named before a token: whom "his" may mean in "Ben and his sister"."""
     for span in tree.sentence.spans:
-        if span.kind == "person" and tree.tokens[span.first].tag == "PROPN":
+        if span.first < end and span.kind == "person" and tree.tokens[span.first].tag == "PROPN":
             name = tree.name(span.first)
             if name != speaker and not any(name == each[3] for each in found):
                 talk.note(Subject(name), None, span.first)
-    return found
+
+
+def _by_name(tree: Tree, place: int) -> list[tuple[int, str, str, str]]:
+    """Who somebody is by the word that a name follows or by where they are from: "a physio called
+    Agnieszka", "Vikram from Orsa Capital".
+    """
+    token = tree.tokens[place]
+    after = tree.tokens[place + 1].lemma
+    if token.tag == "NOUN" and after != "from" and is_work(token.lemma):
+        is_one = any(tree.tokens[each].lemma in ("a", "an") for each in tree.of(place, "det"))
+        is_one &= not _is_unsure(tree, place)
+        name = name_said(tree, place) if is_one else None
+        return [] if name is None else [(place, name, "works_as", thing_before(tree, place))]
+    if after != "from" or token.tag != "PROPN" or (
+        tree.kind(place) != "person" and token.relation != "nsubj"
+    ):  # fmt: skip
+        return []
+    for each in tree.of(place, "nmod"):
+        case, named = tree.first(each, "case"), tree.tokens[each]
+        if case is None or tree.tokens[case].lemma != "from" or tree.is_time(each):
+            continue
+        own = tree.of(each, "det", "nmod:poss", "acl", "acl:relcl")
+        if case == place + 1 and named.tag == "PROPN" and not own:
+            whole = [at for at in tree.phrase(each, (), ()) if at > case]
+            named_so = tree.text_of(whole) if tree.of(each, "conj") else thing_of(tree, each)
+            return [(each, tree.name(place), "is_from", named_so)]
+    return []
+
+
+def _is_unsure(tree: Tree, place: int) -> bool:
+    """Whether what it stands in is a wish or a condition: "I'd love to meet …", "if … comes"."""
+    while (place := tree.tokens[place].head) >= 0:
+        around = tree.of(place, "aux", "mark")
+        if any(tree.tokens[each].lemma in UNSURE | CONDITIONS for each in around):
+            return True
+    return False
+
+
+_BEFORE_NAMES = word_set("call name from")
+
+
+def thing_before(tree: Tree, place: int) -> str:
+    """What a noun names with what stands before it, not what follows."""
+    kept = [each for each in tree.phrase(place, ASIDES | {"det", "nmod"}) if each <= place]
+    return tree.text_of(kept)
 
 
 def _by_work(tree: Tree, place: int, owner: str | None) -> list[tuple[int, str, str, str]]:
@@ -463,10 +548,14 @@ def thing_of(tree: Tree, place: int, without: frozenset[str] = frozenset()) -> s
     if tree.tokens[place].tag == "NOUN" and (named := name_said(tree, place)) is not None:
         return named
     kept = tree.phrase(place, ASIDES | _AROUND | without)
-    while len(kept) > 1 and (
-        tree.tokens[kept[0]].tag in ("DET", "PRON", "ADP", "PUNCT", "CCONJ", "SCONJ", "PART")
-        or tree.word(kept[0]).casefold() in ("very", "really", "just", "so")
-        or (tree.tokens[kept[0]].relation == "nmod:poss" and tree.tokens[kept[0]].tag == "PRON")
+    while (
+        len(kept) > 1
+        and not tree.is_joined(kept[0] + 1)
+        and (
+            tree.tokens[kept[0]].tag in ("DET", "PRON", "ADP", "PUNCT", "CCONJ", "SCONJ", "PART")
+            or tree.word(kept[0]).casefold() in ("very", "really", "just", "so")
+            or (tree.tokens[kept[0]].relation == "nmod:poss" and tree.tokens[kept[0]].tag == "PRON")
+        )
     ):
         kept = kept[1:]
     after = place + 1

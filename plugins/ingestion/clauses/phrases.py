@@ -49,7 +49,9 @@ def polarity_of(clause: Clause) -> Polarity:
 def happened(tree: Tree, clause: Clause) -> Iterator[Claim]:
     """What was or happened, as it was told."""
     verb = clause.head
-    told, done = whole(tree, verb), gap_of(tree, verb)
+    told, done = whole(tree, verb, further=True), gap_of(tree, verb)
+    if done is None and any(tree.tokens[each].lemma in _RELATIVE for each in tree.of(verb, "obj")):
+        return  # "the one that I bought"
     if done is not None:  # "the car I bought last year": bought car last year
         verb_words = tree.word(verb)
         told = f"{verb_words} {thing_of(tree, done)}{told.partition(verb_words)[2]}"
@@ -61,6 +63,8 @@ def happened(tree: Tree, clause: Clause) -> Iterator[Claim]:
 def verb_name(tree: Tree, verb: int) -> str:
     particle = tree.first(verb, "compound:prt")
     lemma = tree.tokens[verb].lemma.casefold()
+    if lemma in ("'ve", "’ve"):
+        return "have"  # "I've a very nice sofa"
     if particle is None and lemma in PARTED_VERBS:
         after = (each for each in tree.of(verb, "advmod", "obl", "case") if each > verb)
         names = ((each, f"{lemma} {tree.word(each).casefold()}") for each in after)
@@ -132,15 +136,42 @@ def listed(tree: Tree, place: int) -> list[int]:
     return [place, *(each for each in tree.of(place, "conj") if is_thing(tree, each))]
 
 
-def whole(tree: Tree, verb: int) -> str:
-    """The verb with all that belongs to it, but for its subject."""
+FURTHER_CHARS_MAX = 100
+
+
+def whole(tree: Tree, verb: int, *, further: bool = False) -> str:
+    """The verb with all that belongs to it, but for its subject. further: and with how or what for
+    it was done, where a clause without a mark before it says so: "playing football".
+    """
     kept = [
         each
         for each in tree.phrase(verb, _AROUND_VERB)
         if each == verb or not _leads(tree, each, verb)
     ]
     lead = [each for each in tree.of(verb, "cop") if tree.tokens[verb].tag not in ("VERB", "AUX")]
-    return tree.text_of(sorted([*kept, *lead]))
+    told = tree.text_of(sorted([*kept, *lead]))
+    if further and (beside := further_of(tree, verb)):
+        longer = tree.text_of(sorted({*kept, *lead, *beside}))
+        told = longer if len(longer) <= FURTHER_CHARS_MAX else told
+    return told
+
+
+def further_of(tree: Tree, verb: int) -> list[int]:
+    """How or what for something was done: "broke my arm" "playing football", "went there" "to study
+    music".
+    """
+    for each in tree.of(verb, "advcl"):
+        marks = [tree.tokens[mark].lemma for mark in tree.of(each, "mark")]
+        is_how = tree.has(each, "VerbForm=Ger") and not marks
+        is_what_for = marks == ["to"] and tree.tokens[each].tag == "VERB" and (
+            not tree.of(each, "advmod", "cop")
+        )  # fmt: skip
+        first = tree.opening(each)
+        if each > verb and (is_how or is_what_for) and not tree.of(each, *SUBJECT) and (
+            tree.tokens[first - 1].tag != "PUNCT"
+        ):  # fmt: skip
+            return tree.phrase(each, ASIDES - {"advcl"})
+    return []
 
 
 def _leads(tree: Tree, place: int, verb: int) -> bool:

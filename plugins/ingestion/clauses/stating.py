@@ -33,15 +33,29 @@ _SURELY = word_set(
 _AM = word_set("am 'm ’m m")
 # What somebody is asked to keep: "remember that …", "keep in mind that …".
 _NOTING = word_set("remember remind note know keep forget")
+# What is told by these is not said to be so: "the rumour that I live in Oslo".
+_HEARSAY = word_set(
+    """rumour rumor claim idea notion suggestion allegation myth lie theory belief assumption
+    possibility chance impression thought story"""
+)
+_REMINDERS = word_set("reminder note update heads-up fyi")
+# What people must feel, know or be is a guess.
+_NO_DUTIES = word_set(
+    """be have admit say confess know feel love like enjoy miss mean look seem sound think want need
+    hate remember see hear come"""
+)
+_SHARED = word_set("but and so")
 _REASONS = word_set("because since although though so")
 _MEANWHILE = word_set("when while after once as until where")
 _ESPECIALLY = word_set("especially particularly even mostly")
 _RELATIVE = word_set("who which that where")
+_PROMISING = word_set("promise assure convince warn inform swear find know mean read write")
 _CONSIDERING = word_set("think consider contemplate")
 _WITHIN = ("ccomp", "csubj", "acl", "acl:relcl", "xcomp", "advcl")
 # Relations by which a clause stands beside the one it hangs on, and is stated as that is.
 BESIDE = ("conj", "parataxis")
-STATED_BY = (*BESIDE, "advcl", "ccomp", "acl:relcl")
+_NOTED_BY = (*BESIDE, "ccomp", "acl", "acl:relcl")
+STATED_BY = (*BESIDE, "advcl", "ccomp", "acl:relcl", "acl")
 
 
 def is_stated(tree: Tree, head: int) -> bool:
@@ -49,7 +63,9 @@ def is_stated(tree: Tree, head: int) -> bool:
     token = tree.tokens[head]
     if _is_supposed(tree, head) or tree.has(head, "Mood=Imp"):
         return False
-    if any(tree.tokens[each].lemma in UNSURE for each in tree.of(head, "aux")):
+    if any(tree.tokens[each].lemma in UNSURE for each in tree.of(head, "aux")) and not (
+        is_duty(tree, head)
+    ):  # fmt: skip
         return False
     if any(
         tree.tokens[each].lemma in CONDITIONS | DOUBT for each in tree.of(head, "mark", "advmod")
@@ -59,9 +75,13 @@ def is_stated(tree: Tree, head: int) -> bool:
         return False
     if any(tree.tokens[each].lemma in FICTION for each in tree.of(head, "obl", "nmod")):
         return False  # "in my dream I was …"
-    if token.relation in ("parataxis", "conj", "ccomp") and _is_to_be_noted(tree, head):
+    if token.relation in _NOTED_BY and _is_to_be_noted(tree, head):
         return True
-    if token.relation == "parataxis" and not _is_apart(tree, head):
+    if token.relation == "acl":
+        return False
+    if carries_on(tree, head):
+        return is_stated(tree, token.head)
+    if token.relation == "parataxis" and not (_is_apart(tree, head) or _runs_on(tree, head)):
         return False
     if token.relation == "acl:relcl":
         return _is_given(tree, head)
@@ -139,6 +159,13 @@ def _is_to_be_noted(tree: Tree, head: int) -> bool:
     outer = tree.tokens[head].head
     lemma, said = tree.tokens[outer].lemma, tree.first(outer, *SUBJECT)
     around = {tree.tokens[each].lemma for each in tree.of(outer, "obl", "compound:prt", "advmod")}
+    if lemma in _REMINDERS and tree.tokens[outer].tag == "NOUN":  # "just a reminder that …"
+        own = tree.first(head, *SUBJECT)
+        return tree.tokens[outer].head < 0 and own is not None and own > outer and not (
+            tree.of(outer, "nmod:poss") or around & NOT
+        )  # fmt: skip
+    if tree.relations[head] in ("acl", "acl:relcl"):
+        return False
     if lemma == "turn":  # "it turns out that …"
         if "out" not in around or (said is not None and tree.tokens[said].lemma != "it"):
             return False
@@ -192,7 +219,7 @@ def _is_circumstance(tree: Tree, head: int) -> bool:
         and own is not None
         and own < head
         and first > 0
-        and tree.tokens[first - 1].tag == "PUNCT"
+        and (tree.tokens[first - 1].tag == "PUNCT" or _is_joined_by(tree, head, first - 1))
         and first in tree.phrase(own)
         and tree.tokens[head].head < head
     )
@@ -217,7 +244,7 @@ def _is_given(tree: Tree, head: int) -> bool:
     "the car I bought", not "a car that starts".
     """
     noun = tree.tokens[head].head
-    if tree.tokens[noun].tag not in ("NOUN", "PROPN"):
+    if tree.tokens[noun].tag not in ("NOUN", "PROPN") or tree.tokens[noun].lemma in _HEARSAY:
         return False
     first = tree.tokens[tree.opening(head)]
     opens = first.lemma.casefold() in _RELATIVE or first.relation in (*SUBJECT, "nmod:poss", "det")
@@ -248,6 +275,68 @@ def sends_off(tree: Tree, verb: int) -> bool:
         return False
     whom = [tree.word(each).casefold() for each in tree.of(verb, "obj")]
     return tree.has(verb, "Tense=Past") and (whom == ["me"] or bool(tree.of(verb, "aux:pass")))
+
+
+def _is_joined_by(tree: Tree, head: int, place: int) -> bool:
+    """Whether a word joins a clause to the one before it, which a reading may take it to depend on:
+    "it's cheap, but the printer needs ink".
+    """
+    return place in tree.of(head, "cc") and tree.tokens[place].lemma in _SHARED
+
+
+def carries_on(tree: Tree, head: int) -> bool:
+    """Whether a verb without a subject goes on after a comma with what the clause before it is
+    about: "I've worked there for years, started on the tills".
+    """
+    token = tree.tokens[head]
+    if token.relation not in ("advcl", "ccomp", "parataxis") or not 0 <= token.head < head:
+        return False
+    first = tree.opening(head)
+    if token.tag != "VERB" or not tree.has(head, "VerbForm=Fin") or first == 0 or (
+        tree.word(first - 1) != "," or tree.of(head, *SUBJECT, "mark", "cc", "expl")
+    ):  # fmt: skip
+        return False
+    outer = token.head
+    own = tree.first(outer, *SUBJECT)
+    if own is None or own > head or tree.tokens[outer].lemma in SUPPOSING | _TAKING_FOR_GIVEN:
+        return False
+    if any(tree.tokens[each].lemma in _RELATIVE for each in tree.of(head, "advmod", "obj")):
+        return False
+    is_third = tree.tokens[own].tag in ("NOUN", "PROPN") or tree.word(own).casefold() in (
+        "he", "she"
+    )  # fmt: skip
+    return tree.has(head, "Tense=Past") or (tree.has(head, "Person=3") and is_third)
+
+
+def _runs_on(tree: Tree, head: int) -> bool:
+    """Whether a clause of the speaker's follows a whole one without a mark, and not as what that
+    one says: "I love my job I work at Tesco".
+    """
+    outer, own = tree.tokens[head].head, tree.first(head, *SUBJECT)
+    if own is None or tree.word(own) != "I" or outer > head or (
+        tree.tokens[outer].lemma in SUPPOSING | _TAKING_FOR_GIVEN | _PROMISING
+    ):  # fmt: skip
+        return False
+    first = tree.first(outer, *SUBJECT)
+    return first is not None and tree.opening(head) == own and bool(
+        tree.of(outer, "obj", "obl", "cop")
+    )  # fmt: skip
+
+
+def is_duty(tree: Tree, head: int) -> bool:
+    """Whether a "must" tells what is to be done by the speaker or with a thing: "I must renew my
+    passport", "the return must be filed by June", not "she must be tired".
+    """
+    helping = [tree.tokens[each].lemma for each in tree.of(head, "aux")]
+    if helping != ["must"] or tree.tokens[head].tag != "VERB" or tree.of(head, "cop") or (
+        tree.tokens[head].lemma in _NO_DUTIES
+    ):  # fmt: skip
+        return False
+    own = tree.first(head, *SUBJECT)
+    return own is not None and (
+        tree.word(own).casefold() in ("i", "we")
+        or (tree.tokens[own].tag in ("NOUN", "PROPN") and bool(tree.of(head, "aux:pass")))
+    )
 
 
 def _is_apart(tree: Tree, head: int) -> bool:

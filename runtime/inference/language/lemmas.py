@@ -13,7 +13,7 @@ _WITHOUT_E = regex.compile(
     r"|(?:mm|mp|ec|rib|tit|ll)ut|[rlnoi]s|(?:s|st|f)um|.(?:[mbflv]|ag)in|(?:pl|st|gn|sc|ad|sn)or"
     r"|[gstj]ur|(?:mp|ep|cl|gl|fl|sh|qu)ar|(?:[pthsfwdm]|qu)ir|typ)$"
 )
-_WITH_E = regex.compile(r"(?:sh|tch|x|ck|nk|rk|rm|pt|ct|nt|rd)e$")
+_WITH_E = regex.compile(r"(?:sh|(?:ea|oa|[rniut])ch|x|ck|nk|rk|rm|pt|ct|nt|rd)e$")
 _COMPLETE = frozenset(
     (
         *("quiz", "finesse", "sync", "rev", "arc", "trek", "wok", "mimic", "panic", "picnic"),

@@ -5,13 +5,8 @@ The same arithmetic as the graph of onnx.py, one scale per weight column and per
 about 0.6 of its time: products take more tokens at a time, there is no padding, and no operator
 starts between two steps. Texts lie one after the other as rows of one matrix, a token to a row.
 
-A tile (runtime/inference/tiles.py) is the product of a few rows and 32 columns; its sums stay in
-registers until they are floats. AVX-512 VNNI and AVX-VNNI multiply unsigned bytes by signed ones:
-weights are the unsigned ones, stored plus 128, and what that adds, 128 times the row's sum, is
-taken off where the sums begin. DotProd multiplies signed ones: the weights' highest bit is turned.
-AVX2 adds pairs of products in sixteen bits, which 127 · 127 twice does not fill: it multiplies the
-rows' magnitudes by weights that have been given the rows' signs. The sums are whole numbers, so
-what comes out is the same to the bit.
+A tile (runtime/inference/tiles.py, byte_tiles.py) is the product of a few rows and 32 columns; its
+sums stay in registers until they are floats.
 
 File: `<directory>/all-MiniLM-L6-v2-packed-v<PACKED_VERSION>`, one MODEL, mapped into memory, so
 that the processes of a machine share it. A product's weights are (outputs/32, inputs/4, 32, 4): in
@@ -29,10 +24,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
 from runtime.inference.crew import added, leave_core
 from runtime.inference.local_embedder import Pause
+from runtime.inference.minilm.byte_tiles import (
+    BYTE_TILE_ROWS,
+    BYTE_TILE_SPARE_ROWS,
+    IN_MATRICES,
+    ZERO_POINT,
+    byte_tile,
+    leave_matrices,
+    shape_matrices,
+)
 from runtime.inference.minilm.weights import (
     HEADER_BYTES,
     HEADS,
@@ -45,29 +48,15 @@ from runtime.inference.minilm.weights import (
     quantised,
 )
 from runtime.inference.sums import fma, squares_of, total_of
-from runtime.inference.tiles import (
-    FLOAT,
-    FLOATS,
-    INT,
-    INTS,
-    TILE_COLUMNS,
-    TILE_ROWS,
-    VECTOR,
-    WORD,
-    Tile,
-    float_tile,
-    tile_of,
-)
+from runtime.inference.tiles import TILE_COLUMNS, TILE_ROWS, float_tile
 from runtime.limits import EMBEDDED_TOKENS_MAX
 from storage.indexes import (
     FLOAT32,
     INT64,
-    byte_products,
     exact,
     in_array,
     kernel,
     out_array,
-    write_fetch,
 )
 
 PACKED_VERSION = 1
@@ -75,11 +64,8 @@ INNER = 4 * WIDTH
 HEAD_WIDTH = WIDTH // HEADS
 THREAD_ROWS_MIN = 7  # fewer are not worth another thread
 # What the inner layer makes of them fits the second cache, and all weights are gone over for each.
-BLOCK_ROWS = 112 // TILE_ROWS * TILE_ROWS
-ZERO_POINT = 128  # of the stored weights
-HIGHEST_BITS = -0x7F7F7F80  # of four bytes
-BYTES, SHORTS = (ir.VectorType(ir.IntType(8 * n), 4 * VECTOR // n) for n in (1, 2))
-STEPS_AHEAD = 8  # of a tile, that its weights are asked for before they are needed
+BLOCK_ROWS = 192 if IN_MATRICES else 112 // TILE_ROWS * TILE_ROWS
+CACHE_LINE = 64  # bytes; what a row of a matrix is read from at once, where it begins with one
 LEAST_BITS = np.float32(1e-30).view(np.int32)
 WITHOUT_SIGN = np.int32(0x7FFFFFFF)
 EXP_LEAST = -87.0  # below it the exponential is no normal float32
@@ -236,77 +222,6 @@ def _pack_dense(dense: Any, weights: Mapping[str, np.ndarray], *names: str) -> N
     )
 
 
-class _ByteTile(Tile):
-    """Arrays: codes, scales and starts of rows; weights, scales and bias of columns; what they
-    make. Sizes: inputs, outputs.
-    """
-
-    step = 4
-    vector = INTS
-
-    def _start(self, row: int) -> Any:
-        return self._broadcast(self._load(2, INT, 0, WORD(0), row))
-
-    def _row(self, row: int, depth: Any) -> Any:
-        return self._broadcast(self._load(0, INT, row, self._sizes[0], depth))
-
-    def _column(self, first: int, depth: Any) -> Any:
-        ahead = self._builder.add(depth, WORD(STEPS_AHEAD * self.step))
-        write_fetch(self._builder, self._at(3, INTS, ahead, WORD(TILE_COLUMNS), first * self.step))
-        return self._load(3, INTS, depth, WORD(TILE_COLUMNS), first * self.step)
-
-    def _add(self, total: Any, column: Any, element: Any) -> Any:
-        return self._call(f"llvm.x86.avx512.vpdpbusd.{32 * VECTOR}", total, column, element)
-
-    def _finish(self, row: int, first: int, total: Any) -> None:
-        builder = self._builder
-        scale = builder.fmul(
-            self._broadcast(self._load(1, FLOAT, 0, WORD(0), row)),
-            self._load(4, FLOATS, 0, WORD(0), first),
-        )
-        value = builder.fadd(
-            builder.fmul(builder.sitofp(total, FLOATS), scale),
-            self._load(5, FLOATS, 0, WORD(0), first),
-        )
-        builder.store(value, self._at(6, FLOATS, row, self._sizes[1], first), align=1)
-
-
-class _SignedTile(_ByteTile):
-    """The same of signed weights: nothing has to be taken off."""
-
-    def _start(self, row: int) -> Any:
-        return ir.Constant(INTS, [0] * VECTOR)
-
-    def _column(self, first: int, depth: Any) -> Any:
-        stored = super()._column(first, depth)
-        return self._builder.xor(stored, ir.Constant(INTS, [HIGHEST_BITS] * VECTOR))
-
-    def _add(self, total: Any, column: Any, element: Any) -> Any:
-        signed = [self._builder.bitcast(each, BYTES) for each in (column, element)]
-        return self._call("llvm.aarch64.neon.sdot.v4i32.v16i8", total, *signed)
-
-
-class _PairsTile(_SignedTile):
-    """The same by pairs, for AVX2."""
-
-    def _row(self, row: int, depth: Any) -> Any:
-        signed = self._builder.bitcast(super()._row(row, depth), BYTES)
-        return signed, self._call(f"llvm.abs.v{4 * VECTOR}i8", signed, ir.IntType(1)(0))
-
-    def _add(self, total: Any, column: Any, element: Any) -> Any:
-        signed, magnitude = element
-        given = self._call("llvm.x86.avx2.psign.b", self._builder.bitcast(column, BYTES), signed)
-        pairs = self._call("llvm.x86.avx2.pmadd.ub.sw", magnitude, given, made=SHORTS)
-        ones = ir.Constant(SHORTS, [1] * (2 * VECTOR))
-        return self._builder.add(
-            total, self._call("llvm.x86.avx2.pmadd.wd", pairs, ones, made=INTS)
-        )
-
-
-_KINDS = {"AVX2": _PairsTile, "DotProd": _SignedTile}
-_byte_tile = tile_of(_KINDS.get(byte_products() or "", _ByteTile))
-
-
 @exact
 def _arrays(dense):
     """Of the same types whatever their sizes, so that what takes them is compiled once."""
@@ -339,15 +254,19 @@ def _product(x, dense, scratch, out):
             into[i] = np.int8(code)
             total += code
         scales[row], starts[row] = peak * np.float32(1 / QMAX), -ZERO_POINT * total
-    outputs, groups = out.shape[1], (rows + TILE_ROWS - 1) // TILE_ROWS
+    outputs, groups = out.shape[1], (rows + BYTE_TILE_ROWS - 1) // BYTE_TILE_ROWS
+    shape_matrices()
     for column in range(0, outputs, TILE_COLUMNS):
         row = 0
         for group in range(groups, 0, -1):
-            count = (rows - row + group - 1) // group
+            # As many in each, or where tiles are of whole matrices, as many as there may be.
+            most = BYTE_TILE_ROWS if IN_MATRICES else (rows - row + group - 1) // group
+            count = min(most, rows - row)
             mine = codes[row * inputs :], scales[row:], starts[row:]
             columns = weights[column * inputs :], weight_scales[column:], bias[column:]
-            _byte_tile((*mine, *columns, out[row:, column:]), (inputs, outputs), count)
+            byte_tile((*mine, *columns, out[row:, column:]), (inputs, outputs), count)
             row += count
+    leave_matrices()
 
 
 @exact
@@ -534,8 +453,9 @@ def _forward(model, tokens, edges, layers, projected, attended, crew, threads, b
     heads = HEADS if texts >= 2 * threads else (HEADS + threads - 1) // threads
     groups = (HEADS + heads - 1) // heads
     wide, dense = np.empty((block, INNER), np.float32), np.empty((block, WIDTH), np.float32)
+    codes = np.empty((block + BYTE_TILE_SPARE_ROWS) * INNER + CACHE_LINE, np.int8)
     scratch = (
-        np.empty(block * INNER, np.int8),
+        codes[-codes.ctypes.data % CACHE_LINE :],
         np.empty(block, np.float32),
         np.empty(block, np.int32),
     )

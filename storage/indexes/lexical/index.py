@@ -291,6 +291,14 @@ class BoundLexical:
         """Whether any document has each of the terms; reads no more than keys."""
         return self._postings.have_each((), map(self._key, terms))
 
+    def counts_of(self, terms: Iterable[str]) -> list[int]:
+        """How many documents have each of the terms, of which nothing is unpacked."""
+        keys, held = [self._key(term) for term in terms], self._in_memory()
+        if held is not None:
+            return [int(each.sizes.sum()) for each in self._blocks_in(held, keys)]
+        rows = self._postings.raw_under_each([(key,) for key in keys])
+        return [sum(len(block) for _, block in each) >> 1 for each in rows]
+
     def postings(self, term: str) -> Postings:
         """Where the term occurs; empty arrays when nowhere."""
         return self.postings_of([term])[0]
@@ -431,14 +439,18 @@ class BoundLexical:
             counts = [len(each) for each in rows]
             numbers, sizes, packed = Blocks.of(*_numbered(itertools.chain(*rows)))
         else:
-            blocks = held.blocks_of(keys, self.stats(), self._read_blocks)
-            self._reader.store.residents.resize((self._index.name, self._scope))
+            blocks = self._blocks_in(held, keys)
             counts = [len(each.numbers) for each in blocks]
             numbers, sizes, packed = map(np.concatenate, zip(*blocks, strict=True))
         ordinals, occurrences = np.empty(len(packed), np.uint32), np.empty(len(packed), np.float32)
         unpack(packed, numbers, sizes, ordinals, occurrences)
         ends = np.concatenate(([0], np.cumsum(sizes)))[np.cumsum(counts)]
         return EndToEnd(ordinals, occurrences, ends)
+
+    def _blocks_in(self, held: HeldLexical, keys: Sequence[bytes]) -> list[Blocks]:
+        blocks = held.blocks_of(keys, self.stats(), self._read_blocks)
+        self._reader.store.residents.resize((self._index.name, self._scope))
+        return blocks
 
     def _in_memory(self) -> HeldLexical | None:
         """What is in memory of a large account, for a snapshot."""

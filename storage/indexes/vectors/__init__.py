@@ -1,5 +1,5 @@
 """Nearest unit vectors by dot product: rows in a table, a matrix in memory, cells of a large
-tenant's, whose centres are found through HNSW.
+tenant's, and of a very large one HNSW to find the centres of these.
 
 It owns the vectors of a tenant's ordinals, by `space`: the name of a model and its width, so that
 vectors of two models never meet in one matrix. It does not know what was embedded, nor which

@@ -31,6 +31,7 @@ from tests.support.upstream import (
 
 ASK = [{"role": "user", "content": "Where does Ada keep the spare key?"}]
 FACT = "Ada keeps the spare key under the blue flowerpot."
+DEFAULT_ANSWER_TOKENS_MAX = 8_192  # chat.max_tokens_max
 SECRET = "Eve keeps the spare key of the bank in her shoe."
 TOOL = {
     "type": "function",
@@ -332,6 +333,18 @@ def test_a_repeated_key_asks_nobody_twice(service: OverHttp, me: str, endpoint: 
         again = service.post("/v1/chat/completions", body, me, Idempotency_Key=f"k{streamed}")
         assert again.content == first.content and again.headers["X-Idempotent-Replay"] == "true"
     assert len(endpoint.requests) == 2
+
+
+def test_a_stream_as_long_as_an_answer_may_be_is_repeated(
+    service: OverHttp, me: str, endpoint: Upstream
+) -> None:
+    words = "word " * DEFAULT_ANSWER_TOKENS_MAX
+    endpoint.will(says(words), says("Another answer."))
+    body = {"messages": ASK, "stream": True}
+    first = service.post("/v1/chat/completions", body, me, Idempotency_Key="long")
+    again = service.post("/v1/chat/completions", body, me, Idempotency_Key="long")
+    assert len(first.content) > 1024 * 1024 and again.content == first.content
+    assert len(endpoint.requests) == 1
 
 
 # --- what memory adds -----------------------------------------------------------------------------

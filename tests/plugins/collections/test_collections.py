@@ -26,6 +26,7 @@ from runtime.api.plugin import Plugin
 from runtime.errors import ApiError
 from runtime.timestamps import iso
 from storage.store import Table
+from tests.support.in_process import in_process
 from tests.support.shard_harness import Answer, ShardHarness
 
 # --- a plugin with members, and one that writes down events ---------------------------------------
@@ -154,6 +155,29 @@ def club(tmp_path: Path) -> Iterator[CollectionHarness]:
 
 
 # --- one collection -------------------------------------------------------------------------------
+
+
+def test_if_match_guards_changes_and_deletions(tmp_path: Path) -> None:
+    with in_process(tmp_path) as service:
+        ada = service.register("ada@example.com")
+
+        def asked(method: str, path: str, match: str | None = None, body: Any = None) -> Any:
+            headers = {} if match is None else {"If_Match": match}
+            return service.request(method, f"/v1/collections{path}", body, who=ada, **headers)
+
+        made = asked("POST", "", body={"name": "first"})
+        path = f"/{made.json()['id']}"
+        assert made.headers["ETag"] == asked("GET", path).headers["ETag"] == '"1"'
+        assert asked("GET", "/default").headers["ETag"] == '"1"'
+        changed = asked("PATCH", path, '"1"', {"name": "Bob's"})
+        assert (changed.status_code, changed.headers["ETag"]) == (200, '"2"')
+        stale = asked("PATCH", path, '"1"', {"name": "Ada's"})
+        assert (stale.status_code, stale.json()["error"]["param"]) == (412, "If-Match")
+        assert "The collection is at version 2." in stale.json()["error"]["message"]
+        assert asked("GET", path).json()["name"] == "Bob's"
+        assert asked("DELETE", path, '"1"').status_code == 412
+        assert asked("PATCH", path, "*", {"name": "Bob's"}).headers["ETag"] == '"2"'
+        assert asked("DELETE", path, '"2"').status_code == 200
 
 
 def test_a_collection_is_created_and_read_back_exactly_as_sent(club: CollectionHarness) -> None:

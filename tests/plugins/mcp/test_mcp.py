@@ -379,7 +379,23 @@ def test_a_number_that_no_request_holds_is_refused(
     asked = message("tools/call", name="add_memory", arguments=fact)
     answer = post(service, json.dumps(asked).encode(), token, Content_Type="application/json")
     assert "too large" in answer.json()["error"]["message"]
+    asked = message("tools/call", name="list_memories", arguments={"limit": 10**33})
+    answer = post(service, json.dumps(asked).encode(), token, Content_Type="application/json")
+    assert answer.json()["result"]["isError"] and "limit" in answer.text
     assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_what_is_no_number_is_not_taken_as_absent(
+    service: InProcess, token: str, number: str
+) -> None:
+    for argument, value in (("importance", number), ("metadata", f'{{"width": [{number}]}}')):
+        arguments = f'{{"content": "A wall.", "{argument}": {value}}}'
+        asked = json.dumps(message("tools/call", name="add_memory", arguments=0))
+        sent = asked.replace('"arguments": 0', f'"arguments": {arguments}').encode()
+        answer = post(service, sent, token, Content_Type="application/json").json()["result"]
+        assert answer["isError"]
+        assert answer["content"][0]["text"].startswith(f"{argument} must have finite numbers")
 
 
 def test_the_operator_is_no_tenant(service: InProcess) -> None:

@@ -12,7 +12,7 @@ from plugins.collections import METADATA_BYTES_MAX
 from plugins.memories import MEMORY_FEATURES, NewMemory, TextFeatures, limits
 from plugins.memories.features import NOTHING
 from plugins.memories.models import Batch
-from plugins.memories.store import speaker_hash
+from plugins.memories.neighbours import speaker_hash
 from runtime.errors import ApiError, ValidationFailed
 from tests.support.embedding import WordEmbedder
 from tests.support.memory_harness import call, checked, events, found, ids, inside, nothing_left
@@ -482,4 +482,3 @@ def test_creation_times_bound_exactly(harness: ShardHarness, ada: str) -> None:
     assert ids(harness, ada, created_before=at[2]) == ["1", "0"]
     assert ids(harness, ada, created_after=at[0], created_before=at[3]) == ["2", "1"]
     assert ids(harness, ada, created_after=at[3]) == ids(harness, ada, created_before=at[0]) == []
-    assert ids(harness, ada, created_after=at[2], created_before=at[1]) == []

@@ -352,6 +352,17 @@ def test_a_search_goes_on_by_words_when_the_embedder_is_down_or_late(tmp_path: P
     library.close()
 
 
+def test_the_total_of_similar_memories_is_counted_before_the_limit(
+    library: SearchHarness,
+) -> None:
+    one = library.add("The garden has roses.")
+    for number in range(5):
+        library.add(f"The garden has roses {number}.")
+    for limit in (2, 5):
+        answer = library("search.similar", who=library.me, id=one, query={"limit": limit}).body
+        assert (len(answer["results"]), answer["total"]) == (limit, 5)
+
+
 def test_similar_memories_are_near_and_never_the_memory_itself(library: SearchHarness) -> None:
     one = library.add("red green blue")
     near = library.add("red green yellow")

@@ -316,18 +316,42 @@ def test_what_a_receiver_answered_goes_with_the_memory_it_may_repeat(
         ]
 
 
-def test_what_still_has_to_be_delivered_is_erased_when_it_is(at: ShardHarness) -> None:
+def test_what_still_has_to_be_delivered_tells_nothing_of_what_is_gone(at: ShardHarness) -> None:
     with receiver(hangs=True) as there:
         me = at.register()
         hook(at, me, there, "memory.created", "memory.deleted")
         memory = at("memories.create", {"content": "the canary sings"}, who=me).body
         until(at, lambda: there.received)
         at("memories.delete", who=me, id=memory["id"])
-        assert stored(at, me, "canary") == ["delivery_bodies"]
+        assert stored(at, me, "canary") == []
         there.let_go.set()
         at.settle()
         assert sorted(there.kinds()) == ["memory.created", "memory.deleted"]
-        assert stored(at, me, "canary") == []
+
+
+@pytest.mark.parametrize("way", ["delete", "bulk_delete", "delete_matching"])
+def test_an_attempt_after_the_deletion_sends_no_text(at: ShardHarness, way: str) -> None:
+    with receiver(*[500] * 3, hangs=True) as there:
+        me = at.register()
+        hook(at, me, there, "memory.created")
+        gone = at("memories.create", {"content": "the canary sings", "user_id": "ada"}, who=me).body
+        kept = at("memories.create", {"content": "the dog barks"}, who=me).body
+        until(at, lambda: len(there.received) == 2)
+        bodies = {
+            "delete": None,
+            "bulk_delete": {"ids": [gone["id"]]},
+            "delete_matching": {"filters": {"user_id": "ada"}},
+        }
+        ids = {"id": gone["id"]} if way == "delete" else {}
+        assert at(f"memories.{way}", bodies[way], who=me, **ids).status == 200
+        there.let_go.set()
+        at.settle()
+    told: dict[str, list[str]] = {gone["id"]: [], kept["id"]: []}
+    for received in there.received:
+        data = received.event["data"]
+        told[data["id"]].append(data["content"])
+    assert told[gone["id"]][0] == "the canary sings" and set(told[gone["id"]][1:]) == {""}
+    assert len(told[kept["id"]]) > 1 and set(told[kept["id"]]) == {"the dog barks"}
 
 
 def test_deliveries_are_forgotten_in_time(tmp_path: Path) -> None:

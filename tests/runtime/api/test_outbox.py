@@ -12,7 +12,7 @@ import pytest
 from runtime.api.operation import Event, Read, View, Write
 from runtime.api.outbox import MIGRATIONS, OUTBOX
 from runtime.api.plugin import EVERY_EVENT, Plugin
-from runtime.limits import OUTBOX_RETENTION_SECONDS
+from runtime.limits import EXPIRED_ROWS_SWEPT_PER_WRITE, OUTBOX_RETENTION_SECONDS
 from runtime.shard import usage_buffer
 from storage.store import Identity, Scope, Store, Table
 from tests.support.shard_harness import ShardHarness
@@ -57,6 +57,36 @@ def test_an_event_is_kept_for_a_week(tmp_path: Path) -> None:
         harness.now_ms += 2_000
         harness("bookmarks.create", {"url": "third"}, who=me)
         assert stored() == ["second", "third"]
+
+
+def test_a_call_of_many_events_sweeps_as_many_old_ones(tmp_path: Path) -> None:
+    told, count = Event("other.told", View), [0]
+
+    def emit(ctx, body):
+        for _ in range(count[0]):
+            ctx.emit(told, {}, "")
+
+    start = Write(
+        name="other.emit", method="POST", path="/v1/other", response=None,
+        summary="", scope="write", handler=emit,
+    )  # fmt: skip
+    with shard_harness(
+        tmp_path, Plugin(name="other", events=(told,), operations=(start,))
+    ) as harness:
+        me = harness.register()
+
+        def kept_after(events: int) -> int:
+            count[0] = events
+            assert harness("other.emit", who=me).status == 200
+            with harness.shard.store.snapshot() as snapshot:
+                return snapshot.bind(OUTBOX, harness.scope_of(me)).count()
+
+        often = 5
+        old = often * EXPIRED_ROWS_SWEPT_PER_WRITE
+        assert kept_after(old) == old
+        harness.now_ms += OUTBOX_RETENTION_SECONDS * 1000 + 1
+        assert kept_after(1) == old - EXPIRED_ROWS_SWEPT_PER_WRITE + 1
+        assert kept_after(2 * often) == 1 + 2 * often
 
 
 def test_who_hears_everything_hears_no_internal_signal(tmp_path: Path) -> None:

@@ -122,6 +122,35 @@ def test_neither_command_writes_over_anything(kept, tmp_path: Path) -> None:
         backup.back_up(data_dir, data_dir / "backups" / "one", 0)
 
 
+def test_a_backup_that_was_killed_is_no_backup_and_begins_anew(kept, tmp_path: Path) -> None:
+    """It is killed while it waits for a pipe, which it takes for one of the files."""
+    shutil.copytree(kept[0], tmp_path / "data")
+    copy, pipe = tmp_path / "copy", tmp_path / "data/pipe"
+    os.mkfifo(pipe)
+    given = ("--config", ROOT / "configs/test.yaml", "--data-dir", tmp_path / "data")
+    with subprocess.Popen([MNEME, "admin", "backup", copy, *given]) as killed:
+        first = os.open(pipe, os.O_WRONLY)  # returns when somebody reads
+        os.mkfifo(tmp_path / "other")
+        (tmp_path / "other").replace(pipe)
+        os.close(first)
+        second = os.open(pipe, os.O_WRONLY)  # on its second way through the files
+        status, _, said = admin("backup", tmp_path / "data", copy)
+        killed.kill()
+    os.close(second)
+    assert status == 1 and "a backup is being written there" in said, said
+    pipe.unlink()
+    assert (copy / "shards/0000/data.mdb").exists(), "it has come far"
+    status, _, said = admin("restore", tmp_path / "restored", copy)
+    assert status == 1 and "an unfinished one" in said and not (tmp_path / "restored").exists()
+    (copy / "shards/0000/left").write_text("of an account that is erased by now")
+    status, told, said = admin("backup", tmp_path / "data", copy)
+    assert status == 0 and "rows of 1 shards" in told, said
+    assert not (copy / "shards/0000/left").exists()
+    assert admin("restore", tmp_path / "restored", copy)[0] == 0
+    status, _, said = admin("backup", tmp_path / "data", copy)
+    assert status == 1 and "is not empty" in said, "it is whole by now"
+
+
 def test_a_full_disk_is_told_of_and_nothing_is_left_there(kept, tmp_path: Path) -> None:
     """The limit on the size of files stands for the disk: what is larger fails like on a full one,
     however far the copy has come.
@@ -177,6 +206,32 @@ def test_doctor_says_what_a_start_would_refuse(kept, tmp_path: Path) -> None:
         (found,) = [number for number, line in enumerate(lines) if f"{name} is missing" in line]
         assert status == 1 and lines[found].startswith("✗") and told in lines[found + 1], said
         assert f"{name} is missing" in refusal(tmp_path / "data")
+
+
+@pytest.mark.parametrize("left", ["nothing", "zeros", "its head", "all but the last", "its keys"])
+def test_doctor_says_that_a_key_ring_was_cut_off(kept, tmp_path: Path, left: str) -> None:
+    shutil.copytree(kept[0], tmp_path / "data")
+    ring = tmp_path / "data/shards/0000/keys.ring"
+    whole = ring.read_bytes()
+    records = [whole[at : at + 64] for at in range(0, len(whole), 64)]
+    content = {
+        "nothing": b"",
+        "zeros": bytes(128),
+        "its head": whole[:64],
+        "all but the last": whole[:-64],
+        "its keys": b"".join(record for record in records if record[:1] != b"E"),
+    }[left]
+    ring.write_bytes(content)
+    here = ("--config", ROOT / "configs/test.yaml", "--data-dir", tmp_path / "data")
+    status, said, _ = mneme("doctor", *here, "--port", 0)
+    lines = said.splitlines()
+    (found,) = [number for number, line in enumerate(lines) if f"{ring} " in line]
+    assert status == 1 and lines[found].startswith("✗"), said
+    assert "restore a backup" in lines[found + 1], said
+    if not any(content):
+        assert f"{ring} is empty" in lines[found]
+        assert f"{ring} is empty" in refusal(tmp_path / "data")
+        assert ring.read_bytes() == content, "a start makes no new one in its place"
 
 
 def test_a_damaged_backup_is_refused_before_anything_is_written(kept, tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def test_a_processor_without_the_instruction_is_told_of(tmp_path, monkeypatch):
     for has, verdict, network in (
         ("AVX-512 VNNI", "ok", "compiled loops"),
         ("DotProd", "ok", "compiled loops"),
+        ("AMX", "ok", "compiled loops"),
         ("AVX2", "advice", "compiled loops"),
         (None, "advice", "onnxruntime"),
     ):

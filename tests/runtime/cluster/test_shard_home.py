@@ -15,6 +15,8 @@ import serve_app
 from runtime.api.operation import Call
 from runtime.cli import admin_storage
 from runtime.cli.backup import BackupError
+from runtime.cli.doctor import ownership
+from runtime.cli.shipped_log import shipped_log
 from runtime.cluster import CannotOpen
 from runtime.cluster.actors import ShardActor
 from runtime.cluster.nodes import look_around
@@ -213,6 +215,8 @@ def test_the_operator_s_commands_know_that_a_node_has_some_shards_only(
 
     asyncio.run(work())
     assert admin_storage.verify(Namespace(repair=False), node.settings) == 0
+    for found in (ownership(node.settings), shipped_log(node.settings)):
+        assert found.verdict == "ok" and "every shard" in found.what, found.what
     with pytest.raises(BackupError, match="object store is the backup"):
         admin_storage.back_up(Namespace(directory=tmp_path / "backup"), node.settings)
 

@@ -403,3 +403,19 @@ def test_leaving_a_stream_closes_it_and_ends_the_flow(service: OverHttp, me: str
     assert end.startswith("end:")
     short = service.post("/v1/flows/stream", {"label": "a", "count": 2}, me, Idempotency_Key="k")
     assert short.text == "word1 word2 ", "half a stream is remembered by nobody"
+
+
+@pytest.mark.parametrize(("headers", "kept"), [({"Idempotency_Key": "k"}, True), ({}, False)])
+def test_a_stream_is_kept_for_nobody_but_who_can_ask_for_it_again(
+    service: OverHttp, me: str, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str], kept: bool
+) -> None:
+    ends, end = list[tuple[Any, bool]](), flow.Flow.end
+
+    async def noted(self: Any, reply: Reply, *, remember: bool = True) -> Reply:
+        ends.append((reply.body, remember))
+        return await end(self, reply, remember=remember)
+
+    monkeypatch.setattr(flow.Flow, "end", noted)
+    service.post("/v1/flows/stream", {"label": "a", "count": 2}, me, **headers)
+    service.until(lambda: marks(service, me))
+    assert ends == [(b"word1 word2 " if kept else None, kept)]

@@ -104,6 +104,7 @@ OPERATIONS = (
         body=NotePatch,
         scope="write",
         idempotency=Idempotency.CACHED,
+        conditional=True,
     ),
     operation(
         "notes.remove",
@@ -264,7 +265,10 @@ def test_answers(document):
         "X-Service-Build",
     } == set(create["202"]["headers"])
     assert "content" not in document["paths"]["/v1/notes/{id}"]["delete"]["responses"]["204"]
-    assert {"409", "412"} <= set(document["paths"]["/v1/notes/{id}"]["patch"]["responses"])
+    changed, removed = (document["paths"]["/v1/notes/{id}"][verb] for verb in ("patch", "delete"))
+    if_match = {"$ref": "#/components/parameters/IfMatch"}
+    assert {"409", "412"} <= set(changed["responses"]) and if_match in changed["parameters"]
+    assert "412" not in removed["responses"] and if_match not in removed["parameters"]
     assert {"413", "415"} <= set(document["paths"]["/v1/files"]["post"]["responses"])
     assert {"502", "503", "504"} <= set(document["paths"]["/v1/ask"]["post"]["responses"])
     public = document["paths"]["/v1/auth/register"]["post"]

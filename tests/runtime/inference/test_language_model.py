@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -265,6 +267,26 @@ def test_a_failure_says_what_its_caller_is_told(
         assert "max_tokens" in failed.answer.message or "no such model" in failed.answer.message
     if kind is RateLimited:
         assert failed.answer.retry_after_seconds == 17
+
+
+@pytest.mark.parametrize("status", [429, 503, 504])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_how_long_the_endpoint_asks_to_wait_is_passed_on(
+    endpoint: Upstream, status: int, streamed: bool
+) -> None:
+    def waits_for(header: str) -> int | None:
+        endpoint.will(refuses(status, Retry_After=header))
+        request = {"model": "tiny-1", "messages": ASK, "stream": streamed}
+        failed = failure(
+            endpoint, lambda model: (model.stream if streamed else model.answer)(request), 60.0
+        )
+        return failed.answer.retry_after_seconds
+
+    assert waits_for("17") == 17 and waits_for("2.5") == 3
+    in_an_hour = waits_for(format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True))
+    assert in_an_hour is not None and 3_000 < in_an_hour <= 3_600
+    past = "Wed, 21 Oct 2015 07:28:00 GMT"
+    assert {waits_for(header) for header in (past, "-5", "soon", "inf", "nan")} == {1}
 
 
 @pytest.mark.parametrize("end", ["drop", "end", "malformed", "error", "silence"])

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runtime.installation import Layout, LayoutError
+from runtime.installation import LAYOUT_FILE, Layout, LayoutError
 from runtime.limits import PLACEMENT_VERSIONS_KEPT
-from runtime.placement import Move, Placement, PlacementTable
+from runtime.placement import Move, Placement, PlacementTable, SharedPlacementTable
+from storage.replication import ObjectStore
 
 
 @pytest.fixture
@@ -44,6 +45,21 @@ def test_of_many_who_change_it_at_once_each_sees_the_one_before(table: Placement
     placement = table.load()
     assert placement.version == 40
     assert {move.id for move in placement.moves} == {str(number) for number in range(40)}
+
+
+def test_a_file_of_another_name_is_no_version(table: PlacementTable, tmp_path: Path) -> None:
+    """On disk and in an object store, where tools of others leave theirs."""
+    objects = ObjectStore(f"file://{tmp_path / 'objects'}")
+    for name in (".DS_Store", "000000000002.json~", "readme.json", "zz"):
+        objects.put_new(f"placement/{name}", b"{}")
+    objects.put_new(LAYOUT_FILE, (tmp_path / LAYOUT_FILE).read_bytes())
+    assert SharedPlacementTable(objects).load().version == 0
+    table.change(lambda newest: newest.planned([Move("a", (7,), 0, 1)]))
+    for path in (tmp_path / "objects" / "placement").iterdir():
+        shutil.copy(path, tmp_path / "placement")
+    assert PlacementTable(tmp_path).load().version == 1
+    objects.put_new("placement/000000000001.json", table.load().encode())
+    assert SharedPlacementTable(objects).load().version == 1
 
 
 @pytest.mark.parametrize("versions", [0, 3])

@@ -15,11 +15,12 @@ import pytest
 
 import serve_app
 from runtime.api import Reply
-from runtime.errors import Conflict
+from runtime.errors import Conflict, Unavailable
 from runtime.limits import GROUP_COMMIT_SECONDS_MAX
 from runtime.shard.writer import Joint, StorageFailed, WriteOutcome, Writer
-from storage.store import Committed, DeviceFailed, Transaction
+from storage.store import Committed, DeviceFailed, StoreFull, Transaction
 from tests.support.stores import ALICE, BLOBS, blobs, open_store
+from tests.support.tiny_service import eventually
 
 
 def test_nothing_that_waits_behind_a_failure_of_the_device_is_written(tmp_path: Path) -> None:
@@ -47,6 +48,23 @@ def test_nothing_that_waits_behind_a_failure_of_the_device_is_written(tmp_path: 
     told = asyncio.run(submit())
     assert [type(answer) for answer in told] == [StorageFailed] * 2
     assert blobs(store) == {}
+    writer.close()
+    store.close()
+
+
+def test_a_disk_is_full_where_a_small_write_still_finds_room(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "shard")
+    writer = Writer(store, serve_app.registry(), lambda due: None, lambda committed: None)
+
+    def fill(transaction: Transaction) -> WriteOutcome:
+        raise StoreFull("no space left on device")
+
+    assert writer.stats()["disk_full_seconds"] == 0
+    with pytest.raises(Unavailable):
+        asyncio.run(writer.submit(fill, "large"))
+    assert eventually(lambda: writer.stats()["disk_full_seconds"] > 0)
+    asyncio.run(writer.submit(lambda transaction: WriteOutcome(Reply()), "small"))
+    assert writer.stats()["disk_full_seconds"] > 0
     writer.close()
     store.close()
 

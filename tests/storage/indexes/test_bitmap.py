@@ -38,8 +38,9 @@ def scope():
 
 ordinals = st.one_of(st.integers(0, 40), st.integers(65_530, 65_545), st.just(2**32 - 1))
 values = st.one_of(st.integers(-3, 3), st.sampled_from(["", "a", "b", "é", "x" * 500, "x" * 501]))
+some = st.one_of(ordinals.map(lambda ordinal: [ordinal]), st.lists(ordinals, max_size=6))
 changes = st.lists(
-    st.tuples(st.booleans(), ordinals, st.sampled_from(["tag", "day"]), values), max_size=40
+    st.tuples(st.booleans(), some, st.sampled_from(["tag", "day"]), values), max_size=40
 )
 
 
@@ -51,13 +52,13 @@ def test_index_equals_plain_sets(store, steps):
 
     def work(transaction):
         index = INDEX.bind(transaction, scope)
-        for is_add, ordinal, field, value in steps:
+        for is_add, several, field, value in steps:
             if is_add:
-                index.add(ordinal, field, value)
-                plain[field, value].add(ordinal)
+                index.add_each(several, field, value)
+                plain[field, value].update(several)
             else:
-                index.remove(ordinal, field, value)
-                plain[field, value].discard(ordinal)
+                index.remove_each(several, field, value)
+                plain[field, value].difference_update(several)
 
     store.write(work)
     with store.snapshot() as snapshot:

@@ -7,6 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from llvmlite import binding
+
+# Only where there are matrices does the kernel let anybody have them.
+MATRICES = "AMX" if binding.get_host_cpu_features().get("amx-int8") else "AVX-512 VNNI"
 
 
 @pytest.mark.parametrize(
@@ -17,6 +21,8 @@ import pytest
         ({"NUMBA_CPU_FEATURES": "+avx2,+fma,-avxvnni"}, "AVX2"),
         ({"NUMBA_CPU_FEATURES": "+avx2,+fma,+avxvnni"}, "AVX-VNNI"),
         ({"NUMBA_CPU_FEATURES": "+avx2,+fma,+avx512vl,+avx512vnni"}, "AVX-512 VNNI"),
+        ({"NUMBA_CPU_FEATURES": "+avx512vl,+avx512vnni,+amx-tile,+amx-int8"}, MATRICES),
+        ({"NUMBA_CPU_FEATURES": "+avx512vl,+avx512vnni,+amx-tile"}, "AVX-512 VNNI"),
         ({"NUMBA_CPU_FEATURES": "+neon,+dotprod"}, "DotProd"),
     ],
 )

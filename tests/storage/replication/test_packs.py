@@ -221,3 +221,24 @@ def test_a_damaged_pack_is_told(tmp_path: Path, objects: FaultyStore) -> None:
     assert objects.put_new(name, bytes(content))
     with pytest.raises(SegmentDamaged, match="damaged"):
         restore(objects, tmp_path / "b")
+
+
+def test_files_of_other_names_beside_segments_and_packs_are_passed_over(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    held = begun(tmp_path / "a", objects)
+    write(held, "one", TOGETHER)
+    last = max(objects.names(SEGMENTS))
+    for name in (".DS_Store", f"{last}.part", "000000000001/notes.txt", "README"):
+        assert objects.put_new(f"{SEGMENTS}/{name}", b"")
+    for name in (".DS_Store", "000000000001-000000000008.part", "a-b"):
+        assert objects.put_new(f"{packs.PACKS}/{name}", b"")
+    write(held, "two", 2 * TOGETHER)
+    assert held.taker.packer.pack()
+    assert held.taker.take()
+    expected = contents(held.store)
+    held.close()
+    restore(objects, tmp_path / "b")
+    assert contents_of(tmp_path / "b") == expected
+    with owner(tmp_path / "a", objects) as again:
+        assert contents(again.store) == expected

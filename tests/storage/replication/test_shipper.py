@@ -12,7 +12,7 @@ import pytest
 
 from storage.replication import packs, shipper
 from storage.replication.epochs import EPOCHS, Superseded, take_epoch
-from storage.replication.object_store import ObjectStore, ObjectStoreFailed
+from storage.replication.object_store import ObjectStore, ObjectStoreFailed, ObjectStoreUnfit
 from storage.replication.restore import RestoreFailed, restore
 from storage.replication.segment import SEGMENTS, SegmentDamaged
 from storage.replication.shipper import refuse_superseded
@@ -285,7 +285,9 @@ def test_a_missing_segment_and_a_damaged_one_end_a_restore(
     with pytest.raises(SegmentDamaged, match="checksum"):
         restore(objects, tmp_path / "b")
     path.unlink()
-    with pytest.raises(SegmentDamaged, match=r"missing.*restore a time before 20"):
+    with pytest.raises(
+        SegmentDamaged, match=r"missing.*restore what there was until then .--at 20"
+    ):
         restore(objects, tmp_path / "b")
     path.write_bytes(path_of(objects, segments(objects)[-1]).read_bytes())
     with pytest.raises(SegmentDamaged):
@@ -520,3 +522,17 @@ def test_old_snapshots_and_segments_are_let_go_of(tmp_path: Path, objects: Fault
         expected = contents(first.store)
     restore(objects, tmp_path / "b")
     assert contents_of(tmp_path / "b") == expected
+
+
+def test_an_object_store_that_lists_nothing_is_named_and_not_another_owner(
+    tmp_path: Path, objects: FaultyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with owner(tmp_path / "a", objects) as first:
+        first.put("kept")
+        first.await_stored()
+    with monkeypatch.context() as patched:
+        patched.setattr(objects, "names", lambda folder: [])
+        with pytest.raises(ObjectStoreUnfit, match="the right to list"):
+            Owner(tmp_path / "a", objects).start()
+    with owner(tmp_path / "a", objects) as again:
+        assert len(contents(again.store)) == 1

@@ -14,7 +14,7 @@ import pytest
 
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed
 from storage.replication.restore import restore
-from storage.replication.segment import SEGMENTS, SegmentDamaged, is_torn, place_of
+from storage.replication.segment import SEGMENTS, SegmentDamaged, is_torn
 from tests.support.log_world import Model, Owner, contents, contents_of, owner
 
 CUT = {
@@ -37,7 +37,7 @@ def objects(tmp_path: Path) -> ObjectStore:
 
 
 def last_segment(objects: ObjectStore) -> Path:
-    name = max(objects.names(SEGMENTS), key=lambda name: place_of(name)[1])
+    name = max(objects.names(SEGMENTS), key=lambda name: name.rpartition("/")[2])
     return Path(objects.url.removeprefix("file://")) / "c/0" / SEGMENTS / name
 
 

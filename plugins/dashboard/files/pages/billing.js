@@ -87,6 +87,11 @@ export async function render(root, { api, signal }) {
       toast(`It will be ${tier.display_name} when the month ends.`);
       await showPlan();
     },
+    async keep(tier) {
+      await api.post("/v1/billing/downgrade", { tier: tier.name });
+      toast(`You keep ${tier.display_name}.`);
+      await showPlan();
+    },
   };
   await showPlan();
 }
@@ -112,7 +117,7 @@ function subscriptionCard({ id, tier, period_end, pending_change, provider, susp
         null,
         badge("changes soon", "warn"),
         pending_change.effective_at
-          ? ` It becomes ${following.display_name} on ${date(pending_change.effective_at)}. An upgrade before then takes that back.`
+          ? ` It becomes ${following.display_name} on ${date(pending_change.effective_at)}. Until then you can keep what you have.`
           : ` It becomes ${following.display_name} as soon as its invoice is paid, within this month.`,
       ),
     facts([
@@ -131,7 +136,9 @@ function tierCard(tier, rank, { subscription, tiers, currency, change }) {
   const own = rank === current;
   const next = subscription.pending_change?.tier === tier.name;
   const action = own
-    ? h("p", { class: "note" }, "Your tier")
+    ? subscription.pending_change?.effective_at
+      ? button("Keep", () => change.keep(tier), { "aria-label": `Keep ${tier.display_name}` })
+      : h("p", { class: "note" }, "Your tier")
     : rank > current
       ? tier.price_cents == null
         ? h("p", { class: "note" }, "By agreement: talk to the operator.")

@@ -17,6 +17,7 @@ import pytest
 from llvmlite import binding
 
 from runtime.inference import packaged_files
+from runtime.inference.bert_graph import weight_bits_here
 from runtime.inference.local_embedder import Pause
 from runtime.inference.minilm import MiniLm, kernels
 from runtime.inference.minilm.kernels import BLOCK_ROWS, TILE_ROWS, CompiledMiniLm, packed
@@ -62,7 +63,8 @@ def test_it_computes_what_the_graph_computes(
 ) -> None:
     graph = GraphMiniLm.load(directory, packaged_files(), 1)
     # A number that rounds the other way at one layer moves those of the next, so they agree in
-    # direction, not in each digit.
+    # direction, not in each digit; less so where the graph's weights have seven bits.
+    least, usual = (0.995, 0.999) if weight_bits_here() == 8 else (0.96, 0.99)
     cosines = []
     for ids in texts:
         vectors, (layers,) = compiled.run([ids], inner=True)
@@ -73,10 +75,9 @@ def test_it_computes_what_the_graph_computes(
             / np.linalg.norm(layers, axis=2)
             / np.linalg.norm(expected_layers, axis=2)
         )
-        assert (
-            layers.shape == (3, len(ids), 384) and cosines[-1] > 0.995 and tokens.mean() > 0.99
-        ), len(ids)
-    assert np.mean(cosines) > 0.999
+        assert layers.shape == (3, len(ids), 384), len(ids)
+        assert cosines[-1] > least and tokens.mean() > 0.99, len(ids)
+    assert np.mean(cosines) > usual
 
 
 def test_texts_of_any_length_share_a_run(compiled: CompiledMiniLm, texts: list[list[int]]) -> None:
@@ -119,6 +120,11 @@ def test_threads_that_never_come_are_not_waited_for(
 
 
 ELSEWHERE = {
+    "AVX-512 VNNI": {
+        "NUMBA_CPU_NAME": "icelake-server",
+        "NUMBA_CPU_FEATURES": "+avx2,+fma,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512vnni,"
+        "+bmi,+bmi2,+lzcnt,+movbe,+popcnt,+sse4.2",
+    },
     "AVX-VNNI": {
         "NUMBA_CPU_NAME": "alderlake",
         "NUMBA_CPU_FEATURES": "+avx2,+fma,+avxvnni,+bmi,+bmi2,+lzcnt,+movbe,+popcnt,+sse4.2",

@@ -13,7 +13,9 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer, models
 
 from runtime.inference import ModelUnusable, minilm, packaged_files
+from runtime.inference.bert_graph import weight_bits_here
 from runtime.inference.minilm import MiniLm
+from runtime.inference.minilm.onnx import GraphMiniLm
 from runtime.inference.minilm.weights import WIDTH
 from runtime.limits import EMBEDDED_TOKENS_MAX
 from storage.indexes import byte_products
@@ -109,7 +111,10 @@ def expected(model: MiniLm) -> np.ndarray:
 def test_vectors_are_those_of_the_float_model(model: MiniLm, expected: np.ndarray) -> None:
     vectors = model.embed(model.encode(TEXTS))
     cosines = (vectors * expected).sum(axis=1)
-    assert cosines.mean() > 0.995 and cosines.min() > 0.985
+    # The graph's weights have seven bits where the processor adds products in sixteen.
+    is_coarse = isinstance(model.network, GraphMiniLm) and weight_bits_here() < 8
+    usual, least = (0.994, 0.98) if is_coarse else (0.995, 0.985)
+    assert cosines.mean() > usual and cosines.min() > least
 
 
 def test_vectors_are_unit_rows(model: MiniLm) -> None:

@@ -18,7 +18,7 @@ from pyroaring import BitMap
 from storage.indexes import applied, kept
 from storage.indexes.builder import Builder
 from storage.indexes.kept import DIRECTORY, KeptPlace
-from storage.indexes.vectors import BoundVectors
+from storage.indexes.vectors import BoundVectors, cells
 from storage.indexes.vectors import space as vectors_space
 from storage.indexes.vectors.cells import Cells, Centres
 from storage.indexes.vectors.space import Space
@@ -66,9 +66,13 @@ def cells_of(store: Store) -> Cells | None:
     return store.residents.peek(("celled", ALICE)).space(SPACE).cells
 
 
+@pytest.mark.parametrize("most", [cells.COMPARED_MAX, 100])
 def test_cells_recall_what_a_scan_finds_and_are_not_all_looked_at(
-    store: Store, large: dict[int, np.ndarray], monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, most: int
 ) -> None:
+    monkeypatch.setattr(cells, "COMPARED_MAX", most)
+    large: dict[int, np.ndarray] = request.getfixturevalue("large")
+    assert cells_of(store).centres.is_indexed
     looked_at: list[int] = []
     near = Cells.near
 
