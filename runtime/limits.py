@@ -268,6 +268,7 @@ MOVES_LOOKED_FOR_SECONDS = 15  # by a supervisor that has nothing to do
 MOVE_FAILURES_KEPT_ENTRIES = 20
 NODE_WATCH_SECONDS = 1
 NODE_INSPECTION_SECONDS_MAX = 60
+UNFIT_NODE_REST_SECONDS = 5  # until a node that gets no shard is inspected again
 RESTORATIONS_KEPT_ENTRIES = 100
 
 # --- inference ------------------------------------------------------------------------------------

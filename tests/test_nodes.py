@@ -69,7 +69,7 @@ class Writer(threading.Thread):
         before = {token: len(texts) for token, texts in self.acknowledged.items()}
         deadline = time.monotonic() + WAIT_SECONDS_MAX
         while any(len(self.acknowledged[token]) <= count for token, count in before.items()):
-            assert self.is_alive() and time.monotonic() < deadline, self.service.report()
+            assert self.is_alive() and time.monotonic() < deadline, self.service.story()
             time.sleep(0.1)
 
 

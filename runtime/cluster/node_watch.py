@@ -26,7 +26,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from runtime.cluster.nodes import Inspection
-from runtime.limits import NODE_WATCH_SECONDS, RESTORATIONS_KEPT_ENTRIES
+from runtime.limits import (
+    NODE_WATCH_SECONDS,
+    RESTORATIONS_KEPT_ENTRIES,
+    UNFIT_NODE_REST_SECONDS,
+)
 from runtime.placement import Placement, PlacementTable
 from runtime.settings import Settings
 
@@ -113,6 +117,7 @@ class NodeWatch:
         self._table, self._nodes = table, nodes
         self._inspections: dict[str, Inspection] = {}
         self._inspecting: dict[str, asyncio.Task[Inspection]] = {}
+        self._unfit_at: dict[str, float] = {}  # when a node was last found so
         self._heard: dict[int, _Heard] = {}
         self._gone: dict[str, float] = {}
         self._restorations: deque[Restoration] = deque(maxlen=RESTORATIONS_KEPT_ENTRIES)
@@ -157,32 +162,47 @@ class NodeWatch:
             return placement
 
     async def _usable(self, alive: set[str], patiently: bool) -> set[str]:
-        """The nodes that were inspected and found fit."""
+        """The nodes that were inspected and found fit. One that was not is inspected again before
+        long: it may only have been too busy to answer, or be mended.
+        """
         for node in [*self._inspections, *self._inspecting]:
             if node not in alive:
                 self._inspections.pop(node, None)
+                self._unfit_at.pop(node, None)
                 if node in self._inspecting:
                     self._inspecting.pop(node).cancel()
-        for node in alive - self._inspections.keys() - self._inspecting.keys():
+        now = time.monotonic()
+        rest = {n for n, at in self._unfit_at.items() if now - at >= UNFIT_NODE_REST_SECONDS}
+        known = self._inspections.keys() - rest
+        for node in alive - known - self._inspecting.keys():
             self._inspecting[node] = asyncio.create_task(self._nodes.inspect(node, alive))
         if patiently:
             await asyncio.gather(*self._inspecting.values(), return_exceptions=True)
         for node, task in list(self._inspecting.items()):
             if task.done():
                 del self._inspecting[node]
-                self._inspections[node] = self._judged(task.result())
+                self._take_in(node, self._judged(node, task.result()))
         return {node for node, found in self._inspections.items() if not found.problem}
 
-    def _judged(self, found: Inspection) -> Inspection:
-        for node, other in self._inspections.items():
-            if found.place and found.place == other.place:
+    def _take_in(self, node: str, found: Inspection) -> None:
+        before = self._inspections.get(node, Inspection())
+        self._inspections[node] = found
+        self._unfit_at.pop(node, None)
+        if found.problem:
+            self._unfit_at[node] = time.monotonic()
+            if found.problem != before.problem:
+                log.error("a node gets no shard: %s", found.problem)
+        elif before.problem:
+            log.warning("node %s is fit for shards again", node)
+
+    def _judged(self, node: str, found: Inspection) -> Inspection:
+        for name, other in self._inspections.items():
+            if name != node and found.place and found.place == other.place:
                 problem = (
-                    f"Node {node} keeps its data in {found.place}, too; give each node a data "
+                    f"Node {name} keeps its data in {found.place}, too; give each node a data "
                     "directory of its own."
                 )
                 found = Inspection(found.place, found.shards, problem)
-        if found.problem:
-            log.error("a node gets no shard: %s", found.problem)
         return found
 
     async def _rehoused(self, placement: Placement, alive: set[str], usable: set[str]) -> Placement:
@@ -206,7 +226,8 @@ class NodeWatch:
                 for node in lost
                 if all(number in holders for number, home in _homes(placement) if home == node)
             }
-        if not self._inspecting:  # new shards are spread over all nodes that are there
+        if not self._inspecting.keys() - self._inspections.keys():
+            # new shards are spread over all nodes that are there
             lost.add("")
         before, after = (
             placement,

@@ -4,9 +4,9 @@ A node's name is its label `mneme-node`, which it keeps when it comes back (`ray
 mneme-node=a`). Where no node has the label, all nodes take part under Ray's own ids, and one that
 comes back is known by the directories it brings.
 
-A node is inspected once when it is seen: that its release is the service's, that its data directory
-is its own and belongs to this installation, that no secret of its environment differs from that of
-the settings, and which shards it has directories of.
+A node is inspected when it is seen, and again while it is not fit: that its release is the
+service's, that its data directory is its own and belongs to this installation, that no secret of
+its environment differs from that of the settings, and which shards it has directories of.
 """
 
 from __future__ import annotations

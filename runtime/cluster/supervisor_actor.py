@@ -38,14 +38,15 @@ class SupervisorActor:
         self._table = PlacementTable.of(self._settings)
         self._supervisor: Supervisor | None = None
         self._watch: NodeWatch | None = None
+        self._begun: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._beginning = asyncio.Lock()
         log_to_file(self._settings, actors.SUPERVISOR)
         if settings.cluster.name is not None:
-            import ray
-
-            # also after a restart, of which nobody else would know
-            ray.get_runtime_context().current_actor.watch.remote()
+            # Also after a restart, of which nobody else would know. Ray runs this on the actor's
+            # loop; a call of the actor's own would go by way of Ray's head, which now and then
+            # forgets to say that the actor is there, and is then never made.
+            self._begun = asyncio.get_running_loop().create_task(self.watch())
 
     def __repr__(self) -> str:
         """What Ray's dashboard and its log lines call it."""
@@ -66,7 +67,7 @@ class SupervisorActor:
             if self._watch is None:
                 await asyncio.to_thread(self._make_layout)
                 self._watch = NodeWatch(
-                    self._settings, self._table, _RayNodes(self._settings, self._opener)
+                    self._settings, self._table, RayNodes(self._settings, self._opener)
                 )
                 self._watching = asyncio.create_task(self._watch.run())
             return self._watch
@@ -99,8 +100,9 @@ class SupervisorActor:
 
     async def drain(self) -> None:
         """Stop where it is; whoever starts it again has it go on."""
-        if self._watching is not None:
-            self._watching.cancel()
+        for task in (self._begun, self._watching):
+            if task is not None:
+                task.cancel()
         if self._supervisor is not None:
             await self._supervisor.close()
 
@@ -143,7 +145,7 @@ def start_supervisor(settings: Settings, opener: str) -> Any:
     )
 
 
-class _RayNodes:
+class RayNodes:
     """Ray, as the watch sees it."""
 
     def __init__(self, settings: Settings, opener: str):

@@ -253,7 +253,7 @@ def test_a_timeline_quotes_what_a_memory_rests_on_and_what_rests_on_it(
     ada: Person, api: httpx.Client
 ) -> None:
     said = {"content": "I live in Porto. My cat is called <b>Turing</b>.", "user_id": "ada"}
-    told = api.post("/v1/memories/process", json=said, headers={"Prefer": "wait=20"}).json()
+    told = api.post("/v1/memories/process", json=said, headers={"Prefer": "wait=30"}).json()
     turn, *facts = (event["memory_id"] for event in told["result"]["events"])
     api.patch(f"/v1/memories/{facts[0]}", json={"content": "I live in Lisbon."}).raise_for_status()
     kept = remember(api, "Ada lives in Lisbon.")

@@ -126,7 +126,7 @@ def test_jobs_say_what_they_did_and_why_they_failed(ada: Person, api: httpx.Clie
     ada.open("/jobs")
     ada.see("No jobs in the last week")
     text = {"content": "I moved to Lisbon in March 2024. <b>Bold.</b>", "user_id": "ada"}
-    api.post("/v1/memories/process", json=text, headers={"Prefer": "wait=20"}).raise_for_status()
+    api.post("/v1/memories/process", json=text, headers={"Prefer": "wait=30"}).raise_for_status()
     damaged = {"file": ("damaged.pdf", b"%PDF-1.4 and then nothing", "application/pdf")}
     job = api.post("/v1/documents/upload", files=damaged).json()["job_id"]
     ada.until(

@@ -37,13 +37,13 @@ def kept(service: InProcess, who: str) -> int:
 def test_what_a_conversation_teaches_is_stored_whole_or_refused(tmp_path: Path) -> None:
     with in_process(tmp_path, limits__credits_per_month=12) as service:
         ada = service.register("ada@example.com")
-        refused = process(service, ada, 8, Prefer="wait=20")
+        refused = process(service, ada, 8, Prefer="wait=30")
         error = refused.json()["error"]
         assert (refused.status_code, error["code"]) == (429, "quota_exceeded"), refused.text
         assert "of the 12 credits of this month, and 12 are left" in error["message"]
         assert refused.headers["X-RateLimit-Limit"] == "12"
         assert (used(service, ada), kept(service, ada)) == (0, 0)
-        told = process(service, ada, 1, Prefer="wait=20")
+        told = process(service, ada, 1, Prefer="wait=30")
         made = told.json()["result"]["memories_created"]
         assert made and used(service, ada) == 5 + made == 5 + kept(service, ada)
 

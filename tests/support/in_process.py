@@ -140,6 +140,21 @@ class InProcess:
         )
         return self.request("GET", url, who=who).json()
 
+    def ingested(self, body: dict[str, Any], *, who: str) -> dict[str, Any]:
+        """The result of POST /v1/memories/process, once its job is completed. The first one of a
+        process loads dictionaries, which on a busy machine takes longer than a request may wait.
+        """
+        path = "/v1/memories/process"
+        answer = self.request("POST", path, body, who=who, Prefer="wait=30")
+        assert answer.status_code in (200, 202), answer.text
+        url = answer.json()["status_url"]
+        self.until(
+            lambda: self.request("GET", url, who=who).json()["status"] in ("completed", "failed")
+        )
+        job = self.request("GET", url, who=who).json()
+        assert job["status"] == "completed", job
+        return job["result"]
+
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Something else in the service's loop."""
         return self._runner.run(work)

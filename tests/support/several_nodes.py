@@ -140,6 +140,13 @@ class SeveralNodes:
         answer.raise_for_status()
         return answer.json()
 
+    def story(self) -> str:
+        """What the service tells of itself, for who has to find out what went wrong."""
+        answer = self.http.get(
+            "/v1/internal/cluster", headers={"Authorization": f"Bearer {OPERATOR}"}
+        )
+        return f"{answer.text}\n{(self.directory / 'stderr').read_text()[-10_000:]}"
+
     def kill_supervisor(self) -> None:
         """End its process, wherever it is."""
         families = [process for node in self.nodes.values() for process in _family(node.raylet)]

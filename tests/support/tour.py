@@ -526,8 +526,8 @@ def ingestion(call: Tour) -> None:
         "messages": [{"role": "user", "name": "Zoe", "content": "I live in Lisbon. I love jazz."}],
         "occurred_at": "2023-03-01",
     }
-    call("memories.process", {**talk, "dry_run": True}, headers={"Prefer": "wait=20"})
-    done = call("memories.process", talk, headers={"Prefer": "wait=20"})
+    call("memories.process", {**talk, "dry_run": True}, headers={"Prefer": "wait=30"})
+    done = call("memories.process", talk, headers={"Prefer": "wait=30"})
     assert done["result"]["memories_created"] == 3
     moved = {"content": "I moved to Oslo.", "speaker": "Zoe", "infer": True}
     assert call("memories.create", moved)["updated_count"] == 1

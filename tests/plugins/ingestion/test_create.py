@@ -135,7 +135,7 @@ def test_a_repeated_key_is_one_ingestion(account: Account) -> None:
 def test_process_waits_when_asked_to(account: Account) -> None:
     asked = {"content": "I live in Oslo."}
     waited = account.service.request(
-        "POST", "/v1/memories/process", asked, who=account.token, Prefer="wait=20"
+        "POST", "/v1/memories/process", asked, who=account.token, Prefer="wait=30"
     )
     assert waited.status_code == 200 and waited.json()["result"]["memories_created"] == 1
     assert account.get(waited.json()["status_url"])["status"] == "completed"

@@ -80,12 +80,7 @@ class Account:
     def hear(self, text: str, at: str = SAID_AT) -> dict[str, Any]:
         """The result of its job."""
         said = [{"role": "user", "name": "Ada", "content": text}]
-        body = {"messages": said, "occurred_at": at}
-        answer = self.service.request(
-            "POST", "/v1/memories/process", body, who=self.token, Prefer="wait=20"
-        )
-        assert answer.status_code == 200, answer.text
-        return answer.json()["result"]
+        return self.service.ingested({"messages": said, "occurred_at": at}, who=self.token)
 
     def contents(self) -> list[str]:
         answer = self.service.request("GET", "/v1/memories?limit=100", who=self.token)

@@ -34,7 +34,7 @@ def me(service: OverHttp, request: pytest.FixtureRequest) -> str:
 def say(service: OverHttp, me: str, said: str, at: str) -> None:
     message = {"role": "user", "name": "Ada", "content": said}
     body = {"messages": [message], "occurred_at": at}
-    answer = service.post("/v1/memories/process", body, me, Prefer="wait=20")
+    answer = service.post("/v1/memories/process", body, me, Prefer="wait=30")
     assert answer.json()["status"] == "completed", answer.text
     service.settle()
 

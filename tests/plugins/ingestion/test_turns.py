@@ -47,15 +47,7 @@ class Account:
 
     def process(self, *said: str, **further: Any) -> dict[str, Any]:
         messages = [{"role": "user", "name": "Ada", "content": text} for text in said]
-        answer = self.service.request(
-            "POST",
-            "/v1/memories/process",
-            {"messages": messages, **further},
-            who=self.token,
-            Prefer="wait=20",
-        )
-        assert answer.status_code == 200, answer.text
-        return answer.json()["result"]
+        return self.service.ingested({"messages": messages, **further}, who=self.token)
 
     def memories(self) -> dict[str, dict[str, Any]]:
         answer = self.service.request("GET", "/v1/memories?limit=100", who=self.token)

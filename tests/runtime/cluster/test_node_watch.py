@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runtime.cluster import node_watch
+from runtime.cluster import node_watch, supervisor_actor
 from runtime.cluster.node_watch import Home, NodeWatch, NoNodes
 from runtime.cluster.nodes import Inspection
 from runtime.installation import LayoutError, make_shared_layout
@@ -249,6 +249,24 @@ async def test_nodes_that_cannot_be_used_are_named(tmp_path: Path) -> None:
 
 
 @on_a_loop
+async def test_a_node_that_could_not_be_inspected_is_inspected_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_watch, "UNFIT_NODE_REST_SECONDS", 0)
+    world = World(tmp_path, "a", "b")
+    await world.watch.open()
+    world.successor()  # it finds the only node that is left too busy to answer
+    world.room.lose("b")
+    fit, world.room.places["a"] = world.room.places["a"], Inspection(problem="no answer")
+    await world.watch.step(patiently=True)
+    assert "b" in world.homes() and world.watch.report()["unfit"]
+    world.room.places["a"] = fit
+    await world.watch.step(patiently=True)
+    await world.watch.step(patiently=True)
+    assert set(world.homes()) == {"a"} and not world.watch.report()["unfit"]
+
+
+@on_a_loop
 async def test_it_watches_on_after_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_watch, "NODE_WATCH_SECONDS", 0.001)
     world = World(tmp_path, "a")
@@ -266,3 +284,19 @@ async def test_it_watches_on_after_a_fault(tmp_path: Path, monkeypatch: pytest.M
         while world.homes() != ["a"] * SHARDS:
             await asyncio.sleep(0.01)
     watching.cancel()
+
+
+@on_a_loop
+async def test_a_supervisor_watches_as_soon_as_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever started it may be gone when Ray starts it again."""
+    given = {"data_dir": str(tmp_path / "data"), "shards.count": SHARDS}
+    world = World(tmp_path / "objects", "a", "b", **given)
+    monkeypatch.setattr(supervisor_actor, "RayNodes", lambda *_: world.room)
+    monkeypatch.setattr(supervisor_actor, "log_to_file", lambda *_: None)
+    supervisor = supervisor_actor.SupervisorActor(world.settings, "serve_app:open_shard")
+    async with asyncio.timeout(10):
+        while sorted(world.homes()) != ["a", "a", "b", "b"]:
+            await asyncio.sleep(0.01)
+    await supervisor.drain()
