@@ -35,7 +35,7 @@ class Retries:
                              one time-out
     """
 
-    attempts_max: int = 8
+    attempts_max: int = 14
     first_seconds: float = 0.25
     wait_seconds_max: float = 8.0
     retry_after_seconds_max: float = 60.0

@@ -35,7 +35,7 @@ export interface Retries {
 }
 
 export const RETRIES: Retries = {
-  attemptsMax: 8,
+  attemptsMax: 14,
   firstMs: 250,
   waitMsMax: 8_000,
   retryAfterMsMax: 60_000,
