@@ -224,7 +224,8 @@ class Asked:
 def load_process(ctx: ReadContext, body: ProcessBody) -> Asked:
     require_collection(ctx, body.collection_id)
     wait = ctx.call.prefer.get("wait", "")
-    seconds = min(int(wait), PROCESS_WAIT_SECONDS_MAX) if wait.isdecimal() and len(wait) < 6 else 0
+    digits = wait.lstrip("0")[:3] if wait.isdecimal() else ""  # three are over the most as it is
+    seconds = min(int(digits or 0), PROCESS_WAIT_SECONDS_MAX)
     return asked(ctx, body, 0 if "respond-async" in ctx.call.prefer else seconds)
 
 

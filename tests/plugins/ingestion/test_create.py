@@ -139,6 +139,11 @@ def test_process_waits_when_asked_to(account: Account) -> None:
     )
     assert waited.status_code == 200 and waited.json()["result"]["memories_created"] == 1
     assert account.get(waited.json()["status_url"])["status"] == "completed"
+    for longer in ("wait=100000", "wait=" + "9" * 5_000):
+        answer = account.service.request(
+            "POST", "/v1/memories/process", asked, who=account.token, Prefer=longer
+        )
+        assert answer.status_code == 200, longer[:20]
     account.service.embedder.late = True
     late = account.service.request(
         "POST",
