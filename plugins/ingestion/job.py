@@ -36,7 +36,7 @@ from plugins.ingestion.statements import Count, ResolutionOutcome, Statement, Ta
 from plugins.ingestion.store import FACT, FACTS, TURN, facts_of_turn
 from plugins.ingestion.successors import forget_memory as forget_claims
 from plugins.ingestion.texts import Texts
-from plugins.memories import delete_memories, find_row
+from plugins.memories import delete_memories, find_row, leave_out_text
 from runtime.api import jobs, metering
 from runtime.api.conditions import holds_for
 from runtime.api.context import ReadContext, WriteContext
@@ -223,10 +223,7 @@ def forget_memory(
             continue
         ordinal, row = found
         for event in row.result.get("events", ()):
-            if resource_id in (event["memory_id"], event.get("merged_memory_id")):
-                event |= {"memory": "", "evidence": []}
-            if event.get("previous_memory_id") == resource_id:
-                event["previous_content"] = ""
+            leave_out_text(event, lambda memory_id: memory_id == resource_id)
         ctx[jobs.JOBS].put((ordinal,), row)
 
 

@@ -26,6 +26,7 @@ from plugins.memories import (
     ScopeName,
     delete_memories,
     find_row,
+    job_view,
 )
 from runtime.api import jobs
 from runtime.api.context import ReadContext, WriteContext
@@ -255,8 +256,8 @@ async def extract_in_time(asked: Asked, models: Models) -> Prepared | None:
 def process(ctx: WriteContext, body: ProcessBody) -> Reply:
     conversation, prepared = ctx.prepared
     if prepared is not None:
-        return _job_reply(complete_now(ctx, prepared))
-    return _job_reply(jobs.row(ctx, enqueue(ctx, conversation)))
+        return _job_reply(ctx, complete_now(ctx, prepared))
+    return _job_reply(ctx, jobs.row(ctx, enqueue(ctx, conversation)))
 
 
 def replay_process(ctx: ReadContext, body: ProcessBody, resource_id: str, call: Call) -> Reply:
@@ -264,14 +265,14 @@ def replay_process(ctx: ReadContext, body: ProcessBody, resource_id: str, call: 
     found = jobs.find(ctx, resource_id)
     if found is None:
         raise NotFound("The job this Idempotency-Key started is no longer kept.")
-    return _job_reply(found[1])
+    return _job_reply(ctx, found[1])
 
 
-def _job_reply(row: jobs.JobRow) -> Reply:
+def _job_reply(ctx: ReadContext, row: jobs.JobRow) -> Reply:
     url = f"/v1/memories/jobs/{row.id}"
     names = {"job_id": row.id, "status": row.status, "status_url": url, "poll_url": url}
     if row.status in (jobs.COMPLETED, jobs.FAILED):
-        return Reply(200, {**jobs.view(row), **names}, {"Location": url}, resource_id=row.id)
+        return Reply(200, {**job_view(ctx, row), **names}, {"Location": url}, resource_id=row.id)
     return Reply(
         202, names, {"Location": url, "Retry-After": str(RETRY_AFTER_SECONDS)}, resource_id=row.id
     )

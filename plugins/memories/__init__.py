@@ -5,6 +5,7 @@
     importing.py   the one that creates by the thousand
     operations.py  the other endpoints
     listing.py     lists by a filter, and whose memories there are
+    job_views.py   what jobs show
     rows.py        rows, tables, indexes and events; no other package reads or writes them by itself
     store.py       reading memories, and every change they go through
     removal.py     how they go
@@ -39,6 +40,7 @@ from plugins.memories.fields import metadata_value
 from plugins.memories.figures import figures
 from plugins.memories.filters import Facet, compile_filter, is_wide
 from plugins.memories.indexing import INDEX_JOB, index_in_time, index_texts, wait_seconds
+from plugins.memories.job_views import job_view, leave_out_text
 from plugins.memories.limits import (
     BATCH_ITEMS_MAX,
     CONTENT_CHARS_MAX,
@@ -165,7 +167,9 @@ __all__ = [
     "index_in_time",
     "index_texts",
     "is_wide",
+    "job_view",
     "known_at",
+    "leave_out_text",
     "memory_reply",
     "memory_view",
     "metadata_value",

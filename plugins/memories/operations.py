@@ -12,6 +12,7 @@ from plugins.memories.create import etag, memory_reply
 from plugins.memories.exporting import version_view
 from plugins.memories.filters import compile_filter, holds_whatever, is_wide
 from plugins.memories.indexing import index_in_time, wait_seconds
+from plugins.memories.job_views import job_view
 from plugins.memories.limits import FILTER_NODES_MAX, FILTER_VALUES_MAX
 from plugins.memories.listing import matching
 from plugins.memories.models import (
@@ -231,11 +232,11 @@ def _listed(ctx: ReadContext) -> tuple[str, ...]:
 
 
 def get_job(ctx: ReadContext, body: None) -> dict[str, Any]:
-    return _job_view(jobs.get(ctx, ctx.path["job_id"], _listed(ctx)))
+    return _job_view(ctx, jobs.get(ctx, ctx.path["job_id"], _listed(ctx)))
 
 
-def _job_view(row: jobs.JobRow) -> dict[str, Any]:
-    return {"job_id": row.id, "kind": row.name, **jobs.view(row)}
+def _job_view(ctx: ReadContext, row: jobs.JobRow) -> dict[str, Any]:
+    return {"job_id": row.id, "kind": row.name, **job_view(ctx, row)}
 
 
 def list_jobs(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -245,7 +246,7 @@ def list_jobs(ctx: ReadContext, body: None) -> dict[str, Any]:
         found &= fields.of("status", ctx.query.status)
     page, following = newest_first(ctx, found)
     rows = ctx[jobs.JOBS].rows([(ordinal,) for ordinal in page])
-    return envelope(ctx, [_job_view(row) for row in rows], following, len(found))
+    return envelope(ctx, [_job_view(ctx, row) for row in rows], following, len(found))
 
 
 # --- the plugin -----------------------------------------------------------------------------------

@@ -62,6 +62,33 @@ def test_facts_of_a_turn_that_expires_go_with_it(
     assert ingestion.contents() == [] and findings(ingestion) == []
 
 
+def test_a_job_quotes_no_memory_that_has_expired(ingestion: IngestionHarness) -> None:
+    job = ingestion.hear("I live in Lisbon.")["job_id"]
+    harness = ingestion.harness
+    harness.now_ms = int(time.time() * 1000)
+    for each in ingestion("memories.list")["items"]:
+        soon = {"expires_at": iso(harness.now_ms + 50)}
+        ingestion("memories.update", soon, id=each["id"])
+    assert "Lisbon" in str(ingestion("memories.jobs.get", job_id=job))
+    harness.now_ms += 50  # it is removed later
+    assert "Lisbon" not in str(ingestion("memories.jobs.get", job_id=job))
+    assert "Lisbon" not in str(ingestion("memories.jobs.list"))
+
+
+def test_a_job_quotes_no_memory_once_its_collection_is_deleted(ingestion: IngestionHarness) -> None:
+    collection = ingestion("collections.create", {"name": "Homes"})["id"]
+    lived = ingestion.hear("I live in Lisbon.", collection_id=collection)["job_id"]
+    moved = ingestion.hear("I moved from Lisbon to Oslo.", at=JUNE, collection_id=collection)
+    said = {"content": "I work in Lisbon.", "collection_id": collection}
+    ingestion("memories.process", said, key="k")
+    ingestion.harness.settle()
+    assert "Lisbon" in str(ingestion("memories.process", said, key="k"))
+    ingestion("collections.delete", id=collection)
+    for job_id in (lived, moved["job_id"]):
+        assert "Lisbon" not in str(ingestion("memories.jobs.get", job_id=job_id))
+    assert "Lisbon" not in str(ingestion("memories.process", said, key="k"))
+
+
 def test_facts_of_a_turn_that_is_deleted_by_what_it_has_go_with_it(
     ingestion: IngestionHarness,
 ) -> None:
