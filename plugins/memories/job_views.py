@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from plugins.memories.store import find_ordinal, unreadable
@@ -11,18 +11,28 @@ from runtime.api.context import ReadContext
 
 
 def job_view(ctx: ReadContext, row: jobs.JobRow) -> dict[str, Any]:
-    """The view of a job, without the texts of memories that expired, or were deleted with many
+    return job_views(ctx, [row])[0]
+
+
+def job_views(ctx: ReadContext, rows: Sequence[jobs.JobRow]) -> list[dict[str, Any]]:
+    """The views of jobs, without the texts of memories that expired, or were deleted with many
     others, and are not removed yet.
     """
-    shown = jobs.view(row)
-    if not isinstance(row.result, dict) or not row.result.get("events"):
-        return shown
-    if not (unread := unreadable(ctx)):
-        return shown
-    events = [dict(event) for event in row.result["events"]]
-    for event in events:
-        leave_out_text(event, lambda memory_id: find_ordinal(ctx, memory_id) in unread)
-    return {**shown, "result": {**row.result, "events": events}}
+    unread = unreadable(ctx)
+
+    def is_gone(memory_id: str) -> bool:
+        ordinal = find_ordinal(ctx, memory_id)
+        return ordinal is None or ordinal in unread
+
+    views = [jobs.view(row) for row in rows]
+    for view in views if unread else ():
+        result = view.get("result")
+        if isinstance(result, dict) and result.get("events"):
+            events = [dict(event) for event in result["events"]]
+            view["result"] = {**result, "events": events}
+            for event in events:
+                leave_out_text(event, is_gone)
+    return views
 
 
 def leave_out_text(event: dict[str, Any], is_gone: Callable[[str], bool]) -> None:

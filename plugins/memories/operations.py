@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from plugins.memories.create import etag, memory_reply
 from plugins.memories.exporting import version_view
 from plugins.memories.filters import compile_filter, holds_whatever, is_wide
 from plugins.memories.indexing import index_in_time, wait_seconds
-from plugins.memories.job_views import job_view
+from plugins.memories.job_views import job_views
 from plugins.memories.limits import FILTER_NODES_MAX, FILTER_VALUES_MAX
 from plugins.memories.listing import matching
 from plugins.memories.models import (
@@ -232,11 +233,12 @@ def _listed(ctx: ReadContext) -> tuple[str, ...]:
 
 
 def get_job(ctx: ReadContext, body: None) -> dict[str, Any]:
-    return _job_view(ctx, jobs.get(ctx, ctx.path["job_id"], _listed(ctx)))
+    return _jobs(ctx, [jobs.get(ctx, ctx.path["job_id"], _listed(ctx))])[0]
 
 
-def _job_view(ctx: ReadContext, row: jobs.JobRow) -> dict[str, Any]:
-    return {"job_id": row.id, "kind": row.name, **job_view(ctx, row)}
+def _jobs(ctx: ReadContext, rows: Sequence[jobs.JobRow]) -> list[dict[str, Any]]:
+    views = zip(rows, job_views(ctx, rows), strict=True)
+    return [{"job_id": row.id, "kind": row.name, **view} for row, view in views]
 
 
 def list_jobs(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -246,7 +248,7 @@ def list_jobs(ctx: ReadContext, body: None) -> dict[str, Any]:
         found &= fields.of("status", ctx.query.status)
     page, following = newest_first(ctx, found)
     rows = ctx[jobs.JOBS].rows([(ordinal,) for ordinal in page])
-    return envelope(ctx, [_job_view(ctx, row) for row in rows], following, len(found))
+    return envelope(ctx, _jobs(ctx, rows), following, len(found))
 
 
 # --- the plugin -----------------------------------------------------------------------------------

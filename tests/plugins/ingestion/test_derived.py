@@ -63,6 +63,9 @@ def test_facts_of_a_turn_that_expires_go_with_it(
 
 
 def test_a_job_quotes_no_memory_that_has_expired(ingestion: IngestionHarness) -> None:
+    told = ingestion.hear("I work at Farfetch.")["job_id"]
+    for each in ingestion("memories.list")["items"]:
+        ingestion("memories.delete", id=each["id"])
     job = ingestion.hear("I live in Lisbon.")["job_id"]
     harness = ingestion.harness
     harness.now_ms = int(time.time() * 1000)
@@ -73,6 +76,7 @@ def test_a_job_quotes_no_memory_that_has_expired(ingestion: IngestionHarness) ->
     harness.now_ms += 50  # it is removed later
     assert "Lisbon" not in str(ingestion("memories.jobs.get", job_id=job))
     assert "Lisbon" not in str(ingestion("memories.jobs.list"))
+    assert "Farfetch" not in str(ingestion("memories.jobs.get", job_id=told))
 
 
 def test_a_job_quotes_no_memory_once_its_collection_is_deleted(ingestion: IngestionHarness) -> None:
