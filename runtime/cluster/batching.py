@@ -18,10 +18,10 @@ of call:
                            alone, and many are under way
 
 The queue knows nothing of Ray: it is given `send(bytes, early) -> bytes`, which raises ShardLost
-when it cannot say what happened and OtherRelease when nothing was sent for that reason, and
-`wait_until_up()`. Invariant: a write is sent at most once. When the shard is lost with a write
-under way, the outcome is unknown and the caller hears Unavailable; a read is sent a second time;
-calls not yet sent wait for the shard's return.
+when it cannot say what happened, ShardNotFound and OtherRelease when nothing was sent for that
+reason, and `wait_until_up()`. Invariant: a write is sent at most once. When the shard is lost with
+a write under way, the outcome is unknown and the caller hears Unavailable; a read is sent a second
+time; calls not yet sent wait for the shard's return.
 """
 
 from __future__ import annotations
@@ -76,6 +76,10 @@ class ShardLost(Exception):
     """The shard's process went away, or could not be reached, while a message was under way: its
     outcome is unknown.
     """
+
+
+class ShardNotFound(ShardLost):
+    """There was no process to send the message to; nothing was sent."""
 
 
 def queue_of(operation: Operation, call: Call) -> str:
@@ -258,8 +262,8 @@ class BatchingQueue:
                 answer(await self._send(calls, answer))
         except TimeoutError:
             return  # each caller's own timeout, which began earlier, has already told it
-        except ShardLost:
-            self._lost(batch)
+        except ShardLost as lost:
+            self._lost(batch, was_sent=not isinstance(lost, ShardNotFound))
             return
         except OtherRelease as other:  # nothing was sent
             for waiting in batch:
@@ -272,13 +276,13 @@ class BatchingQueue:
             raise defect  # not a lost shard: the loop's exception handler reports it
         self._pump()
 
-    def _lost(self, batch: list[_Waiting]) -> None:
+    def _lost(self, batch: list[_Waiting], *, was_sent: bool) -> None:
         """Settle what was under way and hold the rest until the shard is back."""
         for waiting in reversed(batch):
             if waiting.reply.done():
                 continue
-            if self._repeatable and not waiting.sent:
-                waiting.sent = True
+            if not was_sent or (self._repeatable and not waiting.sent):
+                waiting.sent = waiting.sent or was_sent
                 self._queue.appendleft(waiting)
             else:
                 waiting.reply.set_exception(

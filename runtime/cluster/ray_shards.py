@@ -16,7 +16,13 @@ from runtime import tracing
 from runtime.api.operation import Call, Reply
 from runtime.api.plugin import Registry
 from runtime.cluster import actors, nodes, unix_socket
-from runtime.cluster.batching import BatchingQueue, Early, ShardLost, queue_of
+from runtime.cluster.batching import (
+    BatchingQueue,
+    Early,
+    ShardLost,
+    ShardNotFound,
+    queue_of,
+)
 from runtime.cluster.release import OtherRelease, check_release, release_of
 from runtime.cluster.supervisor_actor import start_supervisor
 from runtime.errors import Unavailable
@@ -56,7 +62,7 @@ class _RayShard:
         )
 
     def _actor(self) -> Any:
-        """Its handle. Raises ShardLost where no actor has its name."""
+        """Its handle. Raises ShardNotFound where no actor has its name."""
         if self._handle is None:
             import ray
 
@@ -64,7 +70,7 @@ class _RayShard:
                 name = actors.shard_name(self._number, self._node)
                 self._handle = ray.get_actor(name, namespace=actors.namespace(self._settings))
             except ValueError as missing:
-                raise ShardLost from missing
+                raise ShardNotFound from missing
         return self._handle
 
     def queue(self, name: str) -> BatchingQueue:

@@ -18,6 +18,7 @@ from runtime.cluster.batching import (
     BatchingQueue,
     Early,
     ShardLost,
+    ShardNotFound,
     pack_replies,
     queue_of,
     unpack_calls,
@@ -267,6 +268,27 @@ def test_a_lost_write_is_unknown_a_lost_read_is_repeated_and_the_queue_waits() -
             assert (await queued).body == b"second"
             sent = [one.body for batch in shard.batches for one in batch]
             assert sent.count(b"first") == (2 if name == "read" else 1)
+
+    run(work)
+
+
+def test_a_write_that_found_no_shard_is_sent_when_there_is_one() -> None:
+    async def work() -> None:
+        shard = Shard()
+        shard.up.clear()
+
+        async def send(message: bytes, early: Early) -> bytes:
+            if not shard.up.is_set():
+                raise ShardNotFound
+            return await shard.send(message, early)
+
+        queue = BatchingQueue("write", send, shard.wait_until_up)
+        written = asyncio.create_task(queue.execute(call("tiny.add", body=b"first")))
+        while not shard.is_looked_for:
+            await asyncio.sleep(0)
+        shard.up.set()
+        assert (await written).body == b"first"
+        assert [one.body for batch in shard.batches for one in batch] == [b"first"]
 
     run(work)
 
