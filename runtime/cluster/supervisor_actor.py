@@ -18,6 +18,7 @@ from runtime.cluster.node_watch import Home, NodeWatch, NoNodes
 from runtime.cluster.nodes import Inspection
 from runtime.cluster.process import log_to_file
 from runtime.cluster.supervisor import Supervisor
+from runtime.errors import Unavailable
 from runtime.installation import LayoutError, make_shared_layout, shared_objects
 from runtime.limits import CALL_SECONDS_MAX, NODE_WATCH_SECONDS, SHARD_STATUS_SECONDS_MAX
 from runtime.placement import Placement, PlacementTable
@@ -117,12 +118,14 @@ class SupervisorActor:
         node = ""
         if self._settings.cluster.name is not None:
             node = (await asyncio.to_thread(self._table.load)).shards[number].node
-        shard = self._actor(actors.shard_name(number, node))
         try:
+            shard = self._actor(actors.shard_name(number, node))
             async with asyncio.timeout(CALL_SECONDS_MAX):
                 return await shard.order.remote(step, *given)
         except ray.exceptions.RayTaskError as failed:
             raise failed.cause from None
+        except (ray.exceptions.RayError, ValueError, TimeoutError) as lost:  # ValueError: no actor
+            raise Unavailable(f"Shard {number} does not answer. Retry in a moment.") from lost
 
 
 def start_supervisor(settings: Settings, opener: str) -> Any:

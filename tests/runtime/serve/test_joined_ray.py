@@ -21,10 +21,12 @@ import pytest
 
 from runtime import cluster
 from runtime.cluster.actors import short_cut
+from runtime.errors import Unavailable
 from runtime.installation import Layout, LayoutError, Secrets
 from runtime.serve import prepare_for_serve_command
 from runtime.serve.joined_ray import JoinedRay, check_token_authentication
 from runtime.serve.listening import StartError, free_port
+from runtime.serve.stopping import stop_all
 from runtime.settings import Settings
 from tests.support import ROOT
 from tests.support.tiny_app import counts, registry
@@ -198,6 +200,26 @@ def test_a_shard_that_cannot_open_says_why(joined: None, settings: Settings) -> 
     with pytest.raises(LayoutError, match="is damaged"):
         cluster.await_open(cluster.open_shards(handles))
     assert cluster.stop_shards(handles, STOP_SECONDS_MAX)
+
+
+@pytest.mark.ray
+def test_an_order_that_finds_no_shard_can_be_repeated(joined: None, settings: Settings) -> None:
+    import ray
+
+    async def work() -> None:
+        shards = cluster.RayShards(settings, registry(), OPENER)
+        with pytest.raises(Unavailable, match=r"Shard \d does not answer"):
+            await shards.supervise("rebalance")
+        handles = cluster.start_shards(settings, 2, OPENER)
+        await asyncio.gather(*cluster.open_shards(handles))
+        await shards.supervise("report")
+        for handle in handles:
+            ray.kill(handle, no_restart=True)
+        with pytest.raises(Unavailable, match=r"Shard \d does not answer"):
+            await shards.supervise("rebalance")
+
+    asyncio.run(work())
+    stop_all(settings)
 
 
 @pytest.mark.ray
