@@ -19,11 +19,10 @@ from runtime.cluster.nodes import Inspection
 from runtime.cluster.process import log_to_file
 from runtime.cluster.supervisor import Supervisor
 from runtime.errors import Unavailable
-from runtime.installation import LayoutError, make_shared_layout, shared_objects
+from runtime.installation import make_shared_layout, shared_objects
 from runtime.limits import CALL_SECONDS_MAX, NODE_WATCH_SECONDS, SHARD_STATUS_SECONDS_MAX
 from runtime.placement import Placement, PlacementTable
 from runtime.settings import Settings
-from storage.store import StoreError
 
 log = logging.getLogger("mneme.supervisor")
 
@@ -37,16 +36,18 @@ class SupervisorActor:
         self._settings = settings.on_node(os.environ)
         self._opener = opener
         self._table = PlacementTable.of(self._settings)
-        self._supervisor: Supervisor | None = None
+        self._supervisor = Supervisor(self._table, self._ask)
         self._watch: NodeWatch | None = None
         self._begun: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._beginning = asyncio.Lock()
         log_to_file(self._settings, actors.SUPERVISOR)
-        if settings.cluster.name is not None:
-            # Also after a restart, of which nobody else would know. Ray runs this on the actor's
-            # loop; a call of the actor's own would go by way of Ray's head, which now and then
-            # forgets to say that the actor is there, and is then never made.
+        # Also after a restart, of which nobody else would know. Ray runs this on the actor's loop;
+        # a call of the actor's own would go by way of Ray's head, which now and then forgets to
+        # say that the actor is there, and is then never made.
+        if settings.cluster.name is None:
+            self._supervisor.start()
+        else:
             self._begun = asyncio.get_running_loop().create_task(self.watch())
 
     def __repr__(self) -> str:
@@ -55,13 +56,19 @@ class SupervisorActor:
         return f"Mneme supervisor: {tasks}"
 
     async def watch(self) -> None:
-        """Look after the nodes from now on, or as soon as the object store answers."""
-        while self._watching is None:
+        """Look after the nodes and go on with moves from now on, or as soon as the object store
+        answers.
+        """
+        while True:
             try:
-                await self._begin()
-            except (LayoutError, StoreError) as failed:
+                watch = await self._begin()
+                await watch.step()  # a move whose shards are not started yet would come to nothing
+            except Exception as failed:
                 log.error("the nodes are not looked after: %s", failed)
                 await asyncio.sleep(NODE_WATCH_SECONDS)
+            else:
+                self._supervisor.start()
+                return
 
     async def _begin(self) -> NodeWatch:
         async with self._beginning:
@@ -94,8 +101,6 @@ class SupervisorActor:
         """As Supervisor.order. Each order, a look included, has it go on with what is to be
         done.
         """
-        if self._supervisor is None:
-            self._supervisor = Supervisor(self._table, self._ask)
         report = await self._supervisor.order(name, **given)
         return report | ({} if self._watch is None else self._watch.report())
 
@@ -104,8 +109,7 @@ class SupervisorActor:
         for task in (self._begun, self._watching):
             if task is not None:
                 task.cancel()
-        if self._supervisor is not None:
-            await self._supervisor.close()
+        await self._supervisor.close()
 
     def _actor(self, name: str) -> Any:
         import ray

@@ -17,7 +17,7 @@ from runtime.cluster import node_watch, supervisor_actor
 from runtime.cluster.node_watch import Home, NodeWatch, NoNodes
 from runtime.cluster.nodes import Inspection
 from runtime.installation import LayoutError, make_shared_layout
-from runtime.placement import Placement, SharedPlacementTable
+from runtime.placement import COPYING, UNDOING, Move, Placement, SharedPlacementTable
 from runtime.settings import Settings
 from storage.replication import ObjectStore
 
@@ -298,5 +298,28 @@ async def test_a_supervisor_watches_as_soon_as_it_is_made(
     supervisor = supervisor_actor.SupervisorActor(world.settings, "serve_app:open_shard")
     async with asyncio.timeout(10):
         while sorted(world.homes()) != ["a", "a", "b", "b"]:
+            await asyncio.sleep(0.01)
+    await supervisor.drain()
+
+
+@on_a_loop
+async def test_a_supervisor_goes_on_with_moves_that_nobody_asks_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(*_: Any, **__: Any) -> Any:
+        raise ValueError("no shard is there")
+
+    given = {"data_dir": str(tmp_path / "data"), "shards.count": SHARDS}
+    world = World(tmp_path / "objects", "a", "b", **given)
+    monkeypatch.setattr(supervisor_actor, "RayNodes", lambda *_: world.room)
+    monkeypatch.setattr(supervisor_actor, "log_to_file", lambda *_: None)
+    monkeypatch.setattr("ray.get_actor", nobody)
+    table = SharedPlacementTable(world.objects)
+    slot = table.load().slots_of(0)[0]
+    copied = Move("mv_1", (slot,), 0, 1, COPYING, token="its predecessor's")
+    table.change(lambda newest: newest.planned([copied]))
+    supervisor = supervisor_actor.SupervisorActor(world.settings, "serve_app:open_shard")
+    async with asyncio.timeout(10):
+        while table.load().moves[0].state != UNDOING:
             await asyncio.sleep(0.01)
     await supervisor.drain()
