@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,8 @@ from runtime.limits import LOG_FILE_BYTES_MAX
 from runtime.log_lines import configure_logging
 from runtime.processor_turns import come_soon
 from runtime.settings import Settings
+
+log = logging.getLogger("mneme.process")
 
 EXIT_STORAGE_FAULT = 70  # EX_SOFTWARE of sysexits.h
 SWITCH_SECONDS = 0.0002
@@ -84,10 +87,17 @@ def collect_seldom() -> None:
 
 def log_to_file(settings: Settings, name: str, *others: TextIO) -> None:
     """Send the logging of this process to logs/<name>.log in the data directory, and to `others`;
-    Ray keeps no log that outlives a worker.
+    Ray keeps no log that outlives a worker. Where the file cannot be written the process goes on
+    without: gateways and the supervisor need nothing of that disk.
     """
     path = settings.data_dir / "logs" / f"{name}.log"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size > LOG_FILE_BYTES_MAX:
-        path.replace(path.with_suffix(".log.1"))
-    configure_logging(settings, path.open("a", buffering=1, encoding="utf-8"), *others)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and path.stat().st_size > LOG_FILE_BYTES_MAX:
+            path.replace(path.with_suffix(".log.1"))
+        file = path.open("a", buffering=1, encoding="utf-8")
+    except OSError as refused:
+        configure_logging(settings, *others)
+        log.error("%s cannot be written: %s", path, refused)
+    else:
+        configure_logging(settings, file, *others)

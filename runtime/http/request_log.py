@@ -51,9 +51,8 @@ class RequestLog:
         """Make the log of a gateway of this name; None where the settings want none."""
         if not settings.log.requests or settings.log.level not in ("debug", "info"):
             return None
-        directory = settings.data_dir / "logs"
-        directory.mkdir(parents=True, exist_ok=True)
-        return cls(directory / f"requests-{gateway}.log", settings.log.format == "json")
+        path = settings.data_dir / "logs" / f"requests-{gateway}.log"
+        return cls(path, settings.log.format == "json")
 
     def note(
         self, request_id: str, operation: str, method: str, status: int, seconds: float
@@ -94,6 +93,7 @@ class RequestLog:
 
     def _write(self, lines: list[_Line], dropped: int) -> None:
         try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             if self._path.exists() and self._path.stat().st_size > self._bytes_max:
                 self._path.replace(self._path.with_suffix(".log.1"))
             with self._path.open("a", encoding="utf-8") as file:

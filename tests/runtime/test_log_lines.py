@@ -10,6 +10,7 @@ import os
 
 import pytest
 
+from runtime.cluster import log_to_file
 from runtime.log_lines import REQUEST_ID, configure_logging, mask_secrets
 from runtime.settings import Settings
 
@@ -115,3 +116,11 @@ def test_a_line_that_its_stream_does_not_take_is_lost_in_silence(
         configure_logging(Settings.load({"log": {"format": "json"}}), stream)
         logging.getLogger("mneme.test").error("nobody reads this")
     assert capsys.readouterr().err == ""
+
+
+def test_a_process_goes_on_where_its_log_file_cannot_be_written(logged, tmp_path, capsys):
+    (tmp_path / "logs").write_text("a file where a directory belongs")
+    log_to_file(Settings.load(None, {"data_dir": str(tmp_path)}), "supervisor")
+    logging.getLogger("mneme.test").error("the node is gone")
+    assert "supervisor.log cannot be written" in (told := capsys.readouterr().err)
+    assert "the node is gone" in told
