@@ -87,6 +87,10 @@ class SupervisorActor:
         if self._settings.shards.count:
             self._table.resize(self._settings.shards.count)
 
+    async def lay_out(self) -> None:
+        """Return when there is a layout. Raises LayoutError, ObjectStoreFailed."""
+        await self._begin()
+
     async def open(self) -> None:
         """Return when every shard is open on a node. Raises CannotOpen, and what the first that
         does not open says.

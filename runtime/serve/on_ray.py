@@ -59,13 +59,16 @@ def run_on_ray(
         if meanwhile is not None:
             meanwhile.leave_when_told(run_directory.starting)
         signals.take()  # Ray puts handlers of its own in place
+        laid_out: list[Any] = []
         if layout is None:
-            opening = [cluster.start_supervisor(settings, opener).open.remote()]
+            supervisor = cluster.start_supervisor(settings, opener)
+            opening, laid_out = [supervisor.open.remote()], [supervisor.lay_out.remote()]
         else:
             shards += cluster.start_shards(settings, shard_count(settings), opener)
             opening = cluster.open_shards(shards)
         # Shards open, Serve's proxies start and gateways start at the same time.
         proxies = _start_serve(room)
+        cluster.await_open(laid_out)  # gateways read the layout first
         _start_gateways(room, f"{module}:build")
         cluster.await_open(opening)
         proxies.result()

@@ -22,6 +22,7 @@ from runtime.api.plugin import Plugin, Registry
 from runtime.errors import ApiError
 from runtime.installation import Layout, LayoutError, shard_directory
 from runtime.limits import SLOTS
+from runtime.placement import PlacementTable
 from runtime.serve.haproxy import neighbour
 from runtime.settings import Settings
 
@@ -106,7 +107,7 @@ class TinyShard:
 async def open_shard(settings: Settings, number: int) -> TinyShard:
     layout = Layout.load(settings.data_dir)
     directory = shard_directory(settings.data_dir, number)
-    if not layout.complete:
+    if not layout.complete or settings.cluster.name is not None:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "count").write_text("0")
     if not (directory / "count").exists():
@@ -187,6 +188,7 @@ class Gateway:
 
 
 def build(settings: Settings, front_door: bool) -> Any:
+    PlacementTable.of(settings).load()  # as gateways do first
     return cluster.application(Gateway, settings, front_door)
 
 

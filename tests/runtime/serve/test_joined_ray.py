@@ -29,6 +29,7 @@ from runtime.serve.listening import StartError, free_port
 from runtime.serve.stopping import stop_all
 from runtime.settings import Settings
 from tests.support import ROOT
+from tests.support.several_nodes import NAME, SECRETS
 from tests.support.tiny_app import counts, registry
 from tests.support.tiny_service import assert_believes_no_client, eventually, refused, running
 
@@ -239,6 +240,29 @@ def test_the_service_joins_a_cluster_and_takes_only_itself_away(
         assert service.stop() == 0
     assert elsewhere.process.poll() is None
     assert eventually(lambda: not elsewhere.actors()), elsewhere.actors()
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_gateways_of_several_nodes_find_a_layout(
+    elsewhere: Cluster, joined: None, tmp_path: Path
+) -> None:
+    from ray import serve
+
+    serve.start(http_options={"port": free_port("127.0.0.1")})  # so that gateways start at once
+    try:
+        given = {
+            **SECRETS,
+            "ray.address": elsewhere.address,
+            "cluster.name": NAME,
+            "object_store.url": f"file://{tmp_path}/objects",
+        }
+        overrides = [f"{name}={value}" for name, value in given.items()]
+        with running(tmp_path / "data", *overrides, **NO_TOKEN) as service:
+            assert service.get("/tiny/add").json()["count"] == 1
+            assert service.stop() == 0
+    finally:
+        serve.shutdown()
 
 
 @pytest.mark.ray
