@@ -19,7 +19,14 @@ from runtime.cluster.nodes import Inspection
 from runtime.cluster.process import log_to_file
 from runtime.cluster.supervisor import Supervisor
 from runtime.errors import Unavailable
-from runtime.installation import make_shared_layout, shared_objects
+from runtime.installation import (
+    LAYOUT_FILE,
+    Layout,
+    LayoutError,
+    make_shared_layout,
+    read_shared_layout,
+    shared_objects,
+)
 from runtime.limits import CALL_SECONDS_MAX, NODE_WATCH_SECONDS, SHARD_STATUS_SECONDS_MAX
 from runtime.placement import Placement, PlacementTable
 from runtime.settings import Settings
@@ -81,11 +88,28 @@ class SupervisorActor:
             return self._watch
 
     def _make_layout(self) -> None:
-        """Make the layout that nodes share. Raises LayoutError, ObjectStoreFailed."""
-        shards = self._settings.shards.count or max(nodes.count(), nodes.resources() // 2)
-        make_shared_layout(shared_objects(self._settings), str(self._settings.cluster.name), shards)
+        """Make the layout that nodes share, unless there was one. Raises LayoutError,
+        ObjectStoreFailed.
+        """
+        objects, name = shared_objects(self._settings), str(self._settings.cluster.name)
+        if self._has_begun(name):
+            # A new one would send accounts to shards that do not hold them.
+            read_shared_layout(objects)
+        else:
+            shards = self._settings.shards.count or max(nodes.count(), nodes.resources() // 2)
+            make_shared_layout(objects, name, shards)
         if self._settings.shards.count:
             self._table.resize(self._settings.shards.count)
+
+    def _has_begun(self, name: str) -> bool:
+        """Whether shards of the installation run, or this node has known it before."""
+        if RayNodes(self._settings, self._opener).running():
+            return True
+        data_dir = self._settings.data_dir
+        try:
+            return (data_dir / LAYOUT_FILE).exists() and Layout.load(data_dir).cluster_id == name
+        except LayoutError:  # it is damaged, so there was one
+            return True
 
     async def lay_out(self) -> None:
         """Return when there is a layout. Raises LayoutError, ObjectStoreFailed."""

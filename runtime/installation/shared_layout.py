@@ -29,7 +29,7 @@ def read_shared_layout(objects: ObjectStore) -> Layout:
     """What every node goes by. Raises LayoutError, ObjectStoreFailed."""
     content = objects.get(LAYOUT_FILE)
     if content is None:
-        raise LayoutError(f"{objects.url} holds no cluster of that name.")
+        raise LayoutError(f"{objects.url} holds no cluster of that name. Is its disk mounted?")
     try:
         return Layout.decode(content)
     except (ValueError, TypeError) as unreadable:

@@ -16,7 +16,12 @@ import pytest
 from runtime.cluster import node_watch, supervisor_actor
 from runtime.cluster.node_watch import Home, NodeWatch, NoNodes
 from runtime.cluster.nodes import Inspection
-from runtime.installation import LayoutError, make_shared_layout
+from runtime.installation import (
+    LayoutError,
+    copy_layout,
+    make_shared_layout,
+    read_shared_layout,
+)
 from runtime.placement import COPYING, UNDOING, Move, Placement, SharedPlacementTable
 from runtime.settings import Settings
 from storage.replication import ObjectStore
@@ -323,3 +328,36 @@ async def test_a_supervisor_goes_on_with_moves_that_nobody_asks_for(
         while table.load().moves[0].state != UNDOING:
             await asyncio.sleep(0.01)
     await supervisor.drain()
+
+
+@on_a_loop
+async def test_no_layout_is_made_where_there_was_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while the object store's disk is not mounted."""
+    data, given = tmp_path / "data", {"data_dir": str(tmp_path / "data"), "shards.count": SHARDS}
+    world = World(tmp_path / "objects", "a", "b", **given)
+    monkeypatch.setattr(supervisor_actor, "RayNodes", lambda *_: world.room)
+    monkeypatch.setattr(supervisor_actor, "log_to_file", lambda *_: None)
+    await world.watch.open()
+    layout, running = read_shared_layout(world.objects), set(world.room.actors)
+    (tmp_path / "objects").rename(tmp_path / "unmounted")
+
+    async def lay_out() -> None:
+        supervisor = supervisor_actor.SupervisorActor(world.settings, "serve_app:open_shard")
+        try:
+            await supervisor.lay_out()
+        finally:
+            await supervisor.drain()
+
+    with pytest.raises(LayoutError, match="Is its disk mounted"):
+        await lay_out()
+    assert world.room.actors == running
+    world.room.actors.clear()  # a restart of everything; the node has a copy
+    data.mkdir()
+    copy_layout(layout, data)
+    with pytest.raises(LayoutError, match="Is its disk mounted"):
+        await lay_out()
+    (tmp_path / "objects").rmdir()
+    (tmp_path / "unmounted").rename(tmp_path / "objects")
+    await lay_out()
