@@ -26,10 +26,12 @@ from runtime.cluster.batching import (
 from runtime.cluster.release import OtherRelease, check_release, release_of
 from runtime.cluster.supervisor_actor import start_supervisor
 from runtime.errors import Unavailable
+from runtime.installation import LayoutError
 from runtime.limits import CALL_SECONDS_MAX, SHARD_PROBE_SECONDS_MAX, SHARD_STATUS_SECONDS_MAX
 from runtime.placement import PlacementTable, SlotMap
 from runtime.settings import Settings
 from storage.replication import Superseded
+from storage.store import StoreError
 
 log = logging.getLogger("mneme.cluster")
 
@@ -210,6 +212,8 @@ class RayShards:
                     name, given
                 )
         except ray.exceptions.RayTaskError as failed:
+            if isinstance(failed.cause, LayoutError | StoreError):  # of the object store, too
+                raise Unavailable(str(failed.cause)) from failed
             raise failed.cause from None
         except (ray.exceptions.RayError, TimeoutError) as lost:
             raise Unavailable("The supervisor does not answer. Retry in a moment.") from lost

@@ -224,6 +224,19 @@ def test_an_order_that_finds_no_shard_can_be_repeated(joined: None, settings: Se
 
 
 @pytest.mark.ray
+def test_an_order_that_cannot_read_the_placement_says_why(joined: None, settings: Settings) -> None:
+    async def work() -> None:
+        shards = cluster.RayShards(settings, registry(), OPENER)
+        (settings.data_dir / "placement").mkdir()
+        (settings.data_dir / "placement" / "000000000001.json").write_text("{}")
+        with pytest.raises(Unavailable, match="is damaged"):
+            await shards.supervise("report")
+
+    asyncio.run(work())
+    stop_all(settings)
+
+
+@pytest.mark.ray
 @pytest.mark.slow
 def test_the_service_joins_a_cluster_and_takes_only_itself_away(
     elsewhere: Cluster, joined: None, settings: Settings
