@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from runtime.errors import Moved
+from runtime.installation import LayoutError
 from runtime.limits import SLOT_POLL_MS, SLOT_WAIT_MS_MAX
 from runtime.placement.placement import Placement
 from runtime.placement.table import PlacementTable
@@ -64,7 +65,7 @@ class SlotMap:
         reading = self._refreshing
         try:
             placement = await asyncio.shield(reading)
-        except ObjectStoreFailed as failed:
+        except (LayoutError, ObjectStoreFailed) as failed:
             log.warning("the placement cannot be read: %s", failed)
             return
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,7 +11,13 @@ import pytest
 
 from runtime.installation import LAYOUT_FILE, Layout, LayoutError
 from runtime.limits import PLACEMENT_VERSIONS_KEPT
-from runtime.placement import Move, Placement, PlacementTable, SharedPlacementTable
+from runtime.placement import (
+    Move,
+    Placement,
+    PlacementTable,
+    SharedPlacementTable,
+    SlotMap,
+)
 from storage.replication import ObjectStore
 
 
@@ -60,6 +67,22 @@ def test_a_file_of_another_name_is_no_version(table: PlacementTable, tmp_path: P
     assert PlacementTable(tmp_path).load().version == 1
     objects.put_new("placement/000000000001.json", table.load().encode())
     assert SharedPlacementTable(objects).load().version == 1
+
+
+def test_a_gateway_keeps_its_placement_while_there_is_none_to_read(
+    table: PlacementTable, tmp_path: Path
+) -> None:
+    """It goes on looking for a lost shard, which it would not if reading ended its search."""
+    known = SlotMap(table.load(), table)
+    table.change(lambda newest: newest.planned([Move("a", (7,), 0, 1)]))
+    (published,) = (tmp_path / "placement").iterdir()
+    whole = published.read_bytes()
+    published.write_bytes(b"{}")
+    asyncio.run(known.refresh())
+    assert known.placement.version == 0
+    published.write_bytes(whole)
+    asyncio.run(known.refresh())
+    assert known.placement.version == 1
 
 
 @pytest.mark.parametrize("versions", [0, 3])
