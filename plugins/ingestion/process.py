@@ -225,8 +225,7 @@ class Asked:
 def load_process(ctx: ReadContext, body: ProcessBody) -> Asked:
     require_collection(ctx, body.collection_id)
     wait = ctx.call.prefer.get("wait", "")
-    digits = wait.lstrip("0")[:3] if wait.isdecimal() else ""  # three are over the most as it is
-    seconds = min(int(digits or 0), PROCESS_WAIT_SECONDS_MAX)
+    seconds = min(float(wait), PROCESS_WAIT_SECONDS_MAX) if wait.isdecimal() else 0
     return asked(ctx, body, 0 if "respond-async" in ctx.call.prefer else seconds)
 
 

@@ -11,6 +11,7 @@ from runtime.api.context import ReadContext
 
 
 def job_view(ctx: ReadContext, row: jobs.JobRow) -> dict[str, Any]:
+    """The view of one job, as of `job_views`."""
     return job_views(ctx, [row])[0]
 
 
@@ -26,7 +27,7 @@ def job_views(ctx: ReadContext, rows: Sequence[jobs.JobRow]) -> list[dict[str, A
 
     views = [jobs.view(row) for row in rows]
     for view in views if unread else ():
-        result = view.get("result")
+        result = view["result"]
         if isinstance(result, dict) and result.get("events"):
             events = [dict(event) for event in result["events"]]
             view["result"] = {**result, "events": events}

@@ -39,14 +39,12 @@ from runtime.cli.doctor_disk import (
 )
 from runtime.cli.doctor_secrets import service_secrets
 from runtime.cli.finding import Finding
-from runtime.cli.shipped_log import shipped_log
-from runtime.cluster import held_shards
+from runtime.cli.shipped_log import log_states, shipped_log
 from runtime.installation import (
     FORMAT_VERSION,
     LAYOUT_FILE,
     Layout,
     LayoutError,
-    shard_directory,
     shard_place,
     without_layout,
 )
@@ -55,7 +53,7 @@ from runtime.machine import usable_cores
 from runtime.settings import Settings
 from storage.replication import ObjectStore, ObjectStoreUnfit, directory_of, taken_by
 from storage.store import LOCK_FILE as STORE_LOCK_FILE
-from storage.store import Store, StoreError
+from storage.store import StoreError
 
 PYTHON_MIN = (3, 11)
 MEMORY_BYTES_ADVISED = {"ray": 3 * 1024**3, "local": 1024**3}
@@ -436,19 +434,8 @@ def ownership(settings: Settings) -> Finding:
             Layout.load(settings.data_dir),
             ObjectStore(settings.object_store.url, make=False),
         )
-        for number in held_shards(settings.data_dir):  # a node of several has some
-            store = Store.open_to_read(
-                shard_directory(settings.data_dir, number),
-                (),
-                identity=layout.identity(number),
-                map_bytes=settings.storage.map_bytes_max,
-            )
-            try:
-                taken = taken_by(
-                    objects.below(shard_place(layout.cluster_id, number)), store.log.state()
-                )
-            finally:
-                store.close()
+        for number, state in log_states(settings, layout):
+            taken = taken_by(objects.below(shard_place(layout.cluster_id, number)), state)
             if taken:
                 what = (
                     f"ownership: shard {number} was taken over by {taken[1].owner} (epoch "

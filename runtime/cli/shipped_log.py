@@ -4,12 +4,32 @@ restore would find there what the shards have stored.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from runtime.cli.finding import Finding
 from runtime.cluster import held_shards
 from runtime.installation import LAYOUT_FILE, Layout, LayoutError, shard_directory, shard_place
 from runtime.settings import Settings
 from storage.replication import ObjectStore, missing_segments, newest_epoch
 from storage.store import ShippingState, Store, StoreError
+
+
+def log_states(settings: Settings, layout: Layout) -> Iterator[tuple[int, ShippingState]]:
+    """The shards whose directories are here, of which a node of several has some, and what each
+    says of its log. Raises StoreError.
+    """
+    for number in held_shards(settings.data_dir):
+        store = Store.open_to_read(
+            shard_directory(settings.data_dir, number),
+            (),
+            identity=layout.identity(number),
+            map_bytes=settings.storage.map_bytes_max,
+        )
+        try:
+            state = store.log.state()
+        finally:
+            store.close()
+        yield number, state
 
 
 def missing(
@@ -53,17 +73,7 @@ def shipped_log(settings: Settings) -> Finding:
         return Finding("ok", "log: no object store, or no store yet, so there is none to look at")
     try:
         layout = Layout.load(settings.data_dir)
-        for number in held_shards(settings.data_dir):  # a node of several has some
-            store = Store.open_to_read(
-                shard_directory(settings.data_dir, number),
-                (),
-                identity=layout.identity(number),
-                map_bytes=settings.storage.map_bytes_max,
-            )
-            try:
-                state = store.log.state()
-            finally:
-                store.close()
+        for number, state in log_states(settings, layout):
             if (found := missing(settings, layout, number, state)) is not None:
                 return found
     except (StoreError, LayoutError) as unknown:

@@ -172,8 +172,8 @@ class NodeWatch:
                 if node in self._inspecting:
                     self._inspecting.pop(node).cancel()
         now = time.monotonic()
-        rest = {n for n, at in self._unfit_at.items() if now - at >= UNFIT_NODE_REST_SECONDS}
-        known = self._inspections.keys() - rest
+        rested = {n for n, at in self._unfit_at.items() if now - at >= UNFIT_NODE_REST_SECONDS}
+        known = self._inspections.keys() - rested
         for node in alive - known - self._inspecting.keys():
             self._inspecting[node] = asyncio.create_task(self._nodes.inspect(node, alive))
         if patiently:

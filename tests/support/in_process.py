@@ -132,28 +132,25 @@ class InProcess:
         self, filename: str, content: bytes, *, who: str, **fields: str
     ) -> dict[str, Any]:
         """The document of this upload, once it is completed or failed."""
-        answer = self.upload(filename, content, who=who, **fields)
-        assert answer.status_code in (200, 202), answer.text
-        url = answer.json()["status_url"]
-        self.until(
-            lambda: self.request("GET", url, who=who).json()["status"] in ("completed", "failed")
-        )
-        return self.request("GET", url, who=who).json()
+        return self._ended(self.upload(filename, content, who=who, **fields), who)
 
     def ingested(self, body: dict[str, Any], *, who: str) -> dict[str, Any]:
         """The result of POST /v1/memories/process, once its job is completed. The first one of a
         process loads dictionaries, which on a busy machine takes longer than a request may wait.
         """
         path = "/v1/memories/process"
-        answer = self.request("POST", path, body, who=who, Prefer="wait=30")
-        assert answer.status_code in (200, 202), answer.text
-        url = answer.json()["status_url"]
+        job = self._ended(self.request("POST", path, body, who=who, Prefer="wait=30"), who)
+        assert job["status"] == "completed", job
+        return job["result"]
+
+    def _ended(self, begun: httpx.Response, who: str) -> dict[str, Any]:
+        """What this answer's status_url says, once it is completed or failed."""
+        assert begun.status_code in (200, 202), begun.text
+        url = begun.json()["status_url"]
         self.until(
             lambda: self.request("GET", url, who=who).json()["status"] in ("completed", "failed")
         )
-        job = self.request("GET", url, who=who).json()
-        assert job["status"] == "completed", job
-        return job["result"]
+        return self.request("GET", url, who=who).json()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Something else in the service's loop."""

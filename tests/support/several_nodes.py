@@ -134,18 +134,18 @@ class SeveralNodes:
         self.http = httpx.Client(base_url=self.url, timeout=60)
 
     def report(self) -> dict[str, Any]:
-        answer = self.http.get(
-            "/v1/internal/cluster", headers={"Authorization": f"Bearer {OPERATOR}"}
-        )
+        answer = self._reported()
         answer.raise_for_status()
         return answer.json()
 
     def story(self) -> str:
         """What the service tells of itself, for who has to find out what went wrong."""
-        answer = self.http.get(
+        return f"{self._reported().text}\n{(self.directory / 'stderr').read_text()[-10_000:]}"
+
+    def _reported(self) -> httpx.Response:
+        return self.http.get(
             "/v1/internal/cluster", headers={"Authorization": f"Bearer {OPERATOR}"}
         )
-        return f"{answer.text}\n{(self.directory / 'stderr').read_text()[-10_000:]}"
 
     def kill_supervisor(self) -> None:
         """End its process, wherever it is."""
