@@ -59,6 +59,5 @@ def test_with_a_model_chat_says_what_it_was_given_and_what_it_took(
                 "return [window.harmed ?? null, document.querySelectorAll('img[src=x]').length]"
             )
             assert person.browser.execute_script(harmed) == [None, 0]
-            browser.delete_all_cookies()
-            browser.get("about:blank")
-            assert person.complaints() == []
+            assert person.leave() == []
+            person.command("Network.clearBrowserCookies")
