@@ -12,9 +12,9 @@ import json
 import os
 import secrets
 import sys
-import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from runtime.cli import (
@@ -62,20 +62,10 @@ def serve(parsed: argparse.Namespace) -> int:
     if sys.stderr.isatty():
         print("Starting. The very first start compiles, up to a minute.", file=sys.stderr)
 
-    def announce(base_url: str) -> None:
-        # A thread of its own: the caller may be the very event loop that has to answer the calls
-        # made here.
-        threading.Thread(
-            target=_announce,
-            args=(settings, base_url, parsed.demo_account),
-            name="mneme-announce",
-            daemon=True,
-        ).start()
-
-    return serving.serve(settings, announce)
+    return serving.serve(settings, partial(_announce, settings, demo_account=parsed.demo_account))
 
 
-def _announce(settings: Settings, base_url: str, demo_account: bool) -> None:
+def _announce(settings: Settings, base_url: str, *, demo_account: bool) -> None:
     lines = [
         f"Mneme is ready at {base_url}",
         f"  docs      {base_url}/docs",

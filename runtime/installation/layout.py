@@ -165,9 +165,9 @@ def shard_place(cluster_id: str, number: int) -> str:
 
 
 @contextmanager
-def held(data_dir: Path) -> Iterator[None]:
-    """Keep every other service off this directory, until the end of the block or of this process.
-    Raises DirectoryInUse, LayoutError.
+def held(data_dir: Path) -> Iterator[int]:
+    """Keep every other service off this directory, until the end of the block or of this process;
+    -> the lock's descriptor. Raises DirectoryInUse, LayoutError.
     """
     try:
         make_directory(data_dir)
@@ -187,4 +187,4 @@ def held(data_dir: Path) -> Iterator[None]:
             os.write(file.fileno(), f"{os.getpid()}\n".encode())
         except OSError as refused:  # as of a full disk
             raise LayoutError(f"{data_dir} cannot be used: {refused.strerror}.") from None
-        yield
+        yield file.fileno()

@@ -1,7 +1,9 @@
 """`mneme serve`: bring the service up, wait for a signal, take it down and leave nothing behind.
 
     ray     shard actors, and gateways as a Serve application (on_ray.py): on a Ray of its own with
-            HAProxy in front (own_ray.py, haproxy.py), or on a cluster it joins (joined_ray.py)
+            HAProxy in front (own_ray.py, haproxy.py), or on a cluster it joins (joined_ray.py).
+            While it runs on its own, the process that started it is a smaller program
+            (attendant.py), and another one ends it (closing.py)
     local   the same gateway and shards in this process, behind uvicorn (local.py)
 
 A start first ends what an earlier, killed run left behind, and every exit checks that nothing is
@@ -52,7 +54,8 @@ def serve(
 ) -> int:
     """Run until SIGINT or SIGTERM; -> the process's exit status.
 
-    announce  gets the base URL once the service is healthy; must not block
+    announce  gets the base URL once the service is healthy, in a thread of its own where this one
+              has to answer what it asks
     module    names the module that says what is served: open_shard, build and build_local, as
               serve_app has them
     """
@@ -65,11 +68,12 @@ def serve(
                 "ray.dashboard is set, and what Ray's dashboard stands on is not installed. "
                 f"Run {RAY_DASHBOARD.command}, or leave the setting out."
             )
-        with held(settings.data_dir), Signals() as signals:
+        with held(settings.data_dir) as lock, Signals() as signals:
             check_object_store(settings)
-            run = run_on_ray if settings.engine == "ray" else run_locally
             try:
-                return run(settings, signals, announce, module)
+                if settings.engine == "ray":
+                    return run_on_ray(settings, signals, announce, module, lock)
+                return run_locally(settings, signals, announce, module)
             finally:
                 remember_object_store(settings)
     except (

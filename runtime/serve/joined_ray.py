@@ -17,6 +17,7 @@ from runtime.limits import (
     START_SECONDS_MAX,
 )
 from runtime.serve.listening import StartError, usable_port
+from runtime.serve.signals import Signals
 from runtime.serve.stopping import stop_all
 from runtime.settings import Settings
 
@@ -126,6 +127,9 @@ class JoinedRay:
             )
         self.port = options.port
 
+    def attend(self, _signals: Signals, _lock: int) -> None:
+        """Stay what it is: a cluster that is lost ends this process through Ray."""
+
     def broken(self) -> str | None:
         """Watch nothing: the loss of the cluster ends this process through Ray."""
         return None
@@ -151,7 +155,7 @@ class JoinedRay:
         ):  # Ray prints that Serve's controller died, which is what was asked for
             serve.shutdown()
 
-    def leave(self, _shards: list[Any]) -> None:
+    def leave(self) -> None:
         """Remove what this service brought, and nothing else."""
         import ray.exceptions
         from ray import serve

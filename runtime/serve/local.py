@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from threading import Thread
 
 from runtime import cluster, tracing
 from runtime.installation import Layout
@@ -92,7 +93,13 @@ async def _serve_locally(
         while not (server.started or running.done()):
             await asyncio.sleep(_START_POLL_SECONDS)
         if server.started:
-            announce(settings.http.base_url_on(port))
+            # This loop has to answer what is asked there.
+            Thread(
+                target=announce,
+                args=(settings.http.base_url_on(port),),
+                name="mneme-announce",
+                daemon=True,
+            ).start()
         await running
         watching.cancel()
     finally:

@@ -31,8 +31,16 @@ _CONTROLLER_POLL_SECONDS = 0.02
 
 
 def run_on_ray(
-    settings: Settings, signals: Signals, announce: Callable[[str], None], module: str
+    settings: Settings,
+    signals: Signals,
+    announce: Callable[[str], None],
+    module: str,
+    lock: int,
 ) -> int:
+    """Run until a signal; -> exit status. lock: descriptor of the data directory's. On a Ray of the
+    service's own, this returns only where the start came to nothing: once the service runs, the
+    process goes on as another program.
+    """
     run_directory = RunDirectory.of(settings.data_dir)
     run_directory.end_processes()
     room = OwnRay(settings, run_directory) if settings.ray.address is None else JoinedRay(settings)
@@ -82,6 +90,8 @@ def run_on_ray(
         room.await_front_door()
         announce(settings.http.base_url_on(room.port))
         signals.started()
+        until_front_door.close()
+        room.attend(signals, lock)
         status = _watch(signals, room)
         return status
     except (StartError, RuntimeError, ConnectionError, TimeoutError) as refused:
@@ -95,7 +105,7 @@ def run_on_ray(
     finally:
         until_front_door.close()
         signals.started()  # a second signal must not break off the clean-up
-        room.leave(shards)
+        room.leave()
         cluster.remove_dead_sockets(settings)
         if status == 0:  # else what Ray and HAProxy have written may say why
             run_directory.remove()

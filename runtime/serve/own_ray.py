@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import pickle
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +20,19 @@ import psutil
 from runtime import cluster
 from runtime.limits import START_SECONDS_MAX, STOP_SECONDS_MAX
 from runtime.machine import usable_cores
+from runtime.serve import attendant
 from runtime.serve.listening import StartError, check_port, free_port, usable_port
 from runtime.serve.run_directory import RunDirectory
-from runtime.serve.stopping import stop_shards
+from runtime.serve.signals import Signals
+from runtime.serve.stopping import stop_all
 from runtime.settings import Settings
 
 log = logging.getLogger("mneme.serving")
 
 _DASHBOARD_HOST = "127.0.0.1"
 _FRONT_DOOR_POLL_SECONDS = 0.05
+# Of the core's settings alone: those of plugins would have every plugin imported to end a service.
+_ASKED_AT_THE_END = ("data_dir", "cluster", "log", "object_store")
 
 
 class OwnRay:
@@ -41,6 +48,7 @@ class OwnRay:
         self._haproxy = _haproxy_binary()
         self.front_door = self._haproxy is not None
         self.pillars: dict[psutil.Process, str] = {}
+        self._address = ""
 
     def enter(self) -> None:
         """Start Ray. Its variables take effect when it is imported. Raises StartError."""
@@ -60,6 +68,7 @@ class OwnRay:
             logs = self.settings.data_dir / "logs"
             logs.mkdir(exist_ok=True)
             (Path(context.address_info["session_dir"]) / "logs/mneme").symlink_to(logs)
+        self._address = context.address_info["gcs_address"]
         self.pillars = {
             child: name
             for child in psutil.Process().children()
@@ -103,22 +112,70 @@ class OwnRay:
                 return f"{name}, process {pillar.pid}, has ended"
         return None
 
-    def leave(self, shards: list[Any]) -> None:
+    def attend(self, signals: Signals, lock: int) -> None:
+        """Become the small program that waits for the end (attendant.py), and have it see to that
+        end as well. Returns where the system cannot do that, or a signal has come already.
+
+        lock  descriptor of the data directory's, which stays held
+        """
+        # Elsewhere Ray's processes end with the program that started them.
+        if not hasattr(os, "memfd_create"):
+            return
+        signals.block()
+        if signals.wait(0):
+            return
+        kept = os.memfd_create("mneme-settings")  # they hold secrets, so they are in no file
+        needed = {name: getattr(self.settings, name) for name in _ASKED_AT_THE_END}
+        with os.fdopen(kept, "wb", closefd=False) as file:
+            pickle.dump(Settings.model_construct(**needed), file)
+        os.lseek(kept, 0, os.SEEK_SET)
+        data_dir = str(self.settings.data_dir)
+        orders = {
+            "pillars": {pillar.pid: name for pillar, name in self.pillars.items()},
+            "signals": signals.numbers,
+            "ending": ["-P", "-m", "runtime.serve.closing", str(kept), data_dir, self._address],
+        }
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        _keep_open({0, 1, 2, lock, kept})
+        # -S -E -P: as for HAProxy's stand-in. What follows the orders is for whoever reads a list
+        # of processes.
+        program = [sys.executable, "-SEP", attendant.__file__, json.dumps(orders), *sys.argv]
+        os.execv(sys.executable, program)
+
+    def leave(self) -> None:
         """Close the front door, let running requests end, close the shards in order, then end every
         process.
         """
-        import ray.exceptions
+        self._run_directory.close_front_door()
+        end(self.settings, self._run_directory)
 
+
+def end(settings: Settings, run_directory: RunDirectory) -> None:
+    """End the Ray of the service's own, whose front door is closed; its shards in order where this
+    process has joined it.
+    """
+    import ray.exceptions
+
+    try:
+        if ray.is_initialized():
+            stop_all(settings)
+            # Serve gets no farewell: the gateways have answered everything and hold nothing.
+    except ray.exceptions.RayError as failed:
+        log.error("Ray failed while it was shut down: %s", failed)
+    finally:
+        ray.shutdown()
+        run_directory.end_processes()
+
+
+def _keep_open(descriptors: set[int]) -> None:
+    """Have these descriptors, and no others, outlive a change of this process's program."""
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
         try:
-            if ray.is_initialized():
-                self._run_directory.close_front_door()
-                stop_shards(shards)
-                # Serve gets no farewell: the gateways have answered everything and hold nothing.
-        except ray.exceptions.RayError as failed:
-            log.error("Ray failed while it was shut down: %s", failed)
-        finally:
-            ray.shutdown()
-            self._run_directory.end_processes()
+            os.set_inheritable(descriptor, descriptor in descriptors)
+        except OSError:  # that of the list itself, closed by now
+            continue
 
 
 def ray_environment(

@@ -59,6 +59,15 @@ class Signals:
         """
         self._starting = False
 
+    @property
+    def numbers(self) -> list[int]:
+        """Those that end the service."""
+        return [int(number) for number in self._before]
+
+    def block(self) -> None:
+        """Have those that come from now on wait for whoever asks for them."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
+
     def wait(self, seconds: float) -> bool:
         """-> whether a stop was asked for within that time."""
         return self._stop.wait(seconds)

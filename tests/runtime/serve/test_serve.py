@@ -213,6 +213,17 @@ def test_only_the_front_door_is_open_to_the_network(on_ray: Running) -> None:
 
 
 @pytest.mark.ray
+def test_the_process_that_started_it_keeps_next_to_nothing(on_ray: Running) -> None:
+    waiting = psutil.Process(on_ray.process.pid)
+    assert eventually(lambda: waiting.memory_full_info().uss < 12 << 20)
+    opened = {os.readlink(file) for file in Path(f"/proc/{waiting.pid}/fd").iterdir()}
+    lock = str(on_ray.data_dir / "serve.lock")
+    assert lock in opened
+    assert len(opened - {lock}) <= 4, "the standard streams and the settings"
+    assert f"is in use by process {waiting.pid}" in refused(on_ray.data_dir, "http.port=0")
+
+
+@pytest.mark.ray
 @pytest.mark.slow
 def test_after_a_kill_the_next_start_serves_even_without_haproxy(on_ray: Running) -> None:
     """One start for two questions, since a start takes ten seconds. It ends the service that the

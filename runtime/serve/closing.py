@@ -1,0 +1,63 @@
+"""The end of a service on a Ray of its own, as the program that attendant.py becomes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import sys
+from pathlib import Path
+
+from runtime import cluster
+from runtime.installation import remember_object_store
+from runtime.log_lines import configure_logging
+from runtime.serve.own_ray import end
+from runtime.serve.run_directory import RunDirectory
+from runtime.settings import Settings
+
+log = logging.getLogger("mneme.serving")
+
+
+def main(kept: str, data_dir: str, address: str, loss: str) -> int:
+    """Let running requests end, close the shards in order, leave no process behind; -> the
+    process's exit status.
+
+    kept     number of the open file that the settings are in
+    address  Ray's
+    loss     what has ended that Ray cannot do without, if anything
+    """
+    run_directory = RunDirectory.of(Path(data_dir))
+    run_directory.close_front_door()
+    try:
+        with os.fdopen(int(kept), "rb") as file:
+            settings: Settings = pickle.load(file)
+        configure_logging(settings)
+        if loss:
+            log.critical("%s; the service stops", loss)
+        else:
+            _join(settings, address)
+    except Exception:  # such as of a release that was exchanged meanwhile
+        log.exception("Ray cannot be reached; the next start recovers from what is on disk")
+        run_directory.end_processes()
+        return 1
+    end(settings, run_directory)
+    cluster.remove_dead_sockets(settings)
+    if not loss:  # else what Ray and HAProxy have written may say why
+        run_directory.remove()
+    remember_object_store(settings)
+    return 1 if loss else 0
+
+
+def _join(settings: Settings, address: str) -> None:
+    import ray
+
+    ray.init(
+        address=address,
+        namespace=cluster.namespace(settings),
+        log_to_driver=False,
+        configure_logging=False,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

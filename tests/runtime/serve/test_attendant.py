@@ -1,0 +1,111 @@
+"""What waits for the end of a service on Ray, and what ends it: each as the program that it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runtime.serve import attendant
+from runtime.settings import Settings
+from tests.support.tiny_service import eventually
+
+STOPS = [signal.SIGINT, signal.SIGTERM]
+TELL = ["-c", "import sys; print(sys.argv[1:])"]
+
+
+def waiting(before: str = "") -> subprocess.Popen[str]:
+    """The attendant, as a process that has blocked the signals becomes it; before: what this one
+    does first, with the orders in `orders`.
+    """
+    orders = {"pillars": {}, "signals": STOPS, "ending": TELL}
+    program = [sys.executable, "-SEP", attendant.__file__]
+    line = (
+        "import json, os, signal, subprocess\n"
+        f"signal.pthread_sigmask(signal.SIG_BLOCK, {[*map(int, STOPS)]})\n"
+        f"orders = json.loads({json.dumps(orders)!r})\n{before}\n"
+        f"os.execv({sys.executable!r}, [*{program}, json.dumps(orders)])"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", line],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_has_it_end_the_service(number: signal.Signals) -> None:
+    with waiting() as process:
+        attending = psutil.Process(process.pid)
+        assert eventually(lambda: attendant.__file__ in attending.cmdline())
+        process.send_signal(number)
+        assert process.communicate(timeout=60) == ("['']\n", "")
+
+
+def test_a_signal_that_comes_between_two_programs_is_not_lost() -> None:
+    with waiting("os.kill(os.getpid(), signal.SIGTERM)") as process:
+        assert process.communicate(timeout=60) == ("['']\n", "")
+
+
+def test_the_end_of_what_the_service_stands_on_is_named() -> None:
+    """A child of the process that has started everything is one of the attendant's."""
+    begun = (
+        "child = subprocess.Popen(['sleep', '600'], stdout=-3, stderr=-3).pid\n"
+        "orders['pillars'][child] = 'raylet'; print(child, flush=True)"
+    )
+    with waiting(begun) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        os.kill(child, signal.SIGKILL)
+        ended, _ = process.communicate(timeout=60)
+        assert ended == f"['raylet, process {child}, has ended']\n"
+
+
+def test_it_says_what_keeps_it_from_ending_in_order(tmp_path: Path) -> None:
+    lost = str(tmp_path / "python")
+    orders = json.dumps({"pillars": {}, "signals": STOPS, "ending": []})
+    line = (
+        "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [15]); "
+        "from runtime.serve import attendant; os.kill(os.getpid(), signal.SIGTERM); "
+        f"sys.executable = {lost!r}; sys.exit(attendant.main({orders!r}))"
+    )
+    ended = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, timeout=60)
+    said = f"mneme serve: {lost}: No such file or directory\n"
+    assert (ended.returncode, ended.stderr) == (1, said)
+
+
+def closed(kept: bytes, data_dir: Path, loss: str) -> subprocess.CompletedProcess[str]:
+    """What ends a service, of which nothing runs any more."""
+    with tempfile.TemporaryFile() as file:
+        file.write(kept)
+        file.seek(0)
+        given = [str(file.fileno()), str(data_dir), "127.0.0.1:1", loss]
+        return subprocess.run(
+            [sys.executable, "-m", "runtime.serve.closing", *given],
+            pass_fds=[file.fileno()],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+
+def test_what_was_lost_is_in_the_log(tmp_path: Path) -> None:
+    settings = Settings.model_construct(data_dir=tmp_path)
+    ended = closed(pickle.dumps(settings), tmp_path, "raylet, process 7, has ended")
+    assert ended.returncode == 1
+    assert "raylet, process 7, has ended; the service stops" in ended.stderr
+
+
+def test_settings_that_nobody_can_read_any_more_are_no_reason_to_stay(tmp_path: Path) -> None:
+    ended = closed(b"of another release", tmp_path, "")
+    assert ended.returncode == 1
+    assert "the next start recovers from what is on disk" in ended.stderr
