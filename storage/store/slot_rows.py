@@ -29,7 +29,7 @@ from storage.store.schema import Scope, Table
 from storage.store.transaction import OpenStore, Reader, Transaction
 
 _LEADING, _OTHERS = b"l", b"o"  # before the key that a piece ends with
-_TABLE_ENDED = b"\xff"  # behind every key of a table
+_TABLE_ENDED = b"\xff"  # behind every key of a table; a key may end with it, and none begins so
 
 
 class Carried(NamedTuple):
@@ -194,7 +194,7 @@ def digests(
     rest = reader.beginnings(
         PREFIX_BYTES, range_end(after[:PREFIX_BYTES]) if after else low, range_end(low)
     )
-    begun = [after[:PREFIX_BYTES]] if after and not after.endswith(_TABLE_ENDED) else []
+    begun = [after[:PREFIX_BYTES]] if after and after[PREFIX_BYTES:] != _TABLE_ENDED else []
     for prefix in (*begun, *rest) if begun else rest:
         start = after[PREFIX_BYTES:] if begun and prefix == begun[0] else b""
         table = _table(tables, prefix)

@@ -85,6 +85,22 @@ def test_equal_rows_have_equal_digests_however_they_are_read(stores: tuple[Store
     )
 
 
+def test_no_row_is_left_out_whatever_byte_a_piece_ends_with(stores: tuple[Store, Store]) -> None:
+    here, there = stores
+    scope, numbers = Scope(SLOT, 0), [*range(-300, 700), 65_535, 65_536, -0.5, 0.5, float("inf")]
+
+    def fill(transaction) -> None:
+        for number in numbers:
+            transaction.bind(NOTES, scope).put_raw((number,), bytes(150))
+
+    here.write(fill)
+    digests = all_of(here, 1)
+    of_notes = [each for each in digests if each.span.table == "notes"]
+    assert sum(each.rows for each in of_notes) == len(numbers)
+    assert digests == all_of(here, 1_000_000)
+    assert {span.table for span in differing(there, digests)} == {"notes"}
+
+
 def test_whatever_changes_makes_its_span_differ(stores: tuple[Store, Store]) -> None:
     here, there = stores
     digests = all_of(here, 1_000_000)
