@@ -11,6 +11,7 @@ was deleted.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -212,11 +213,16 @@ def _replayed(ctx: WriteContext, body: ReplayMany) -> Replayed:
     letters = _letters(
         ctx, list(active.values()), [FAILED, SKIPPED] if body.include_skipped else [FAILED]
     )
-    results = []
-    for row in _between(ctx, letters, body.since, body.until):
-        if len(results) == limits.DELIVERIES_REPLAYED_MAX:
+    results: list[ReplayResult] = []
+    found = _between(ctx, letters, body.since, body.until)
+    for examined, ordinal in enumerate(found):
+        if (
+            len(results) == limits.DELIVERIES_REPLAYED_MAX
+            or examined == limits.DELIVERIES_EXAMINED_MAX
+        ):
             return Replayed(replayed=len(results), has_more=True, results=results)
-        if ctx[BODIES].has(row.ordinal):
+        if ctx[BODIES].has(ordinal):
+            row = ctx[DELIVERIES].row(ordinal)
             send_again(ctx, active[row.webhook], row)
             results.append(ReplayResult(id=row.id, status="replayed"))
     return Replayed(replayed=len(results), has_more=False, results=results)
@@ -310,24 +316,22 @@ def _replay_id(ctx: WriteContext, delivery_id: str) -> ReplayResult:
     return ReplayResult(id=delivery_id, status="replayed")
 
 
-def _between(
-    ctx: ReadContext, ordinals: BitMap, since: int | None, until: int | None
-) -> Iterator[DeliveryRow]:
-    """Deliveries of events in [since, until), oldest first. They are stored in the order of time,
-    so the first is found by halving.
+def _between(ctx: ReadContext, ordinals: BitMap, since: int | None, until: int | None) -> BitMap:
+    """Deliveries of events in [since, until)."""
+    first = 0 if since is None else _first_at(ctx, ordinals, since)
+    end = len(ordinals) if until is None else _first_at(ctx, ordinals, until)
+    return ordinals[first:end]
+
+
+def _first_at(ctx: ReadContext, ordinals: BitMap, at: int) -> int:
+    """Which is the first of an event at this time or later. They are stored in the order of time,
+    so it is found by halving.
     """
-    first, end = 0, len(ordinals)
-    while since is not None and first < end:
-        middle = (first + end) // 2
-        if ctx[DELIVERIES].row(ordinals[middle]).created_at < since:
-            first = middle + 1
-        else:
-            end = middle
-    for ordinal in ordinals[first : first + limits.DELIVERIES_EXAMINED_MAX]:
-        row = ctx[DELIVERIES].row(ordinal)
-        if until is not None and row.created_at >= until:
-            return
-        yield row
+    return bisect_left(
+        range(len(ordinals)),
+        at,
+        key=lambda place: ctx[DELIVERIES].row(ordinals[place]).created_at,
+    )
 
 
 # --- operations -----------------------------------------------------------------------------------

@@ -209,6 +209,31 @@ def test_dead_letters_are_replayed_by_range(at: ShardHarness) -> None:
             at("webhooks.dead_letters.replay", {}, who=me)
 
 
+def test_a_range_of_which_not_all_was_looked_at_has_more(
+    at: ShardHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lost its body cannot be replayed, and says nothing of what comes after it."""
+    with receiver(*[410] * 3) as there:
+        me = at.register()
+        webhook, made = hook(at, me, there, "memory.created"), []
+        enable = {"url": there.url, "events": ["memory.created"]}
+        for n in range(3):
+            made.append(at("memories.create", {"content": f"number {n}"}, who=me).body)
+            at.settle()
+            at("webhooks.update", enable, who=me, id=webhook["id"])
+        for memory in made[:2]:
+            at("memories.delete", who=me, id=memory["id"])
+        whole = {"since": made[0]["created_at"]}
+        monkeypatch.setattr(limits, "DELIVERIES_EXAMINED_MAX", 2)
+        few = at("webhooks.dead_letters.replay", whole, who=me).body
+        assert (few["replayed"], few["has_more"]) == (0, True)
+        monkeypatch.setattr(limits, "DELIVERIES_EXAMINED_MAX", 3)
+        rest = at("webhooks.dead_letters.replay", whole, who=me).body
+        assert (rest["replayed"], rest["has_more"]) == (1, False)
+        at.settle()
+        assert [each.event["data"]["content"] for each in there.received[3:]] == ["number 2"]
+
+
 def test_a_deleted_webhook_takes_its_deliveries_along(at: ShardHarness) -> None:
     with receiver(hangs=True) as there:
         me = at.register()
