@@ -103,6 +103,26 @@ def test_facts_of_a_turn_that_is_deleted_by_what_it_has_go_with_it(
     assert ingestion.contents() == [] and findings(ingestion) == []
 
 
+def test_a_turn_and_the_facts_that_rest_on_it_go_once_when_they_are_named_together(
+    ingestion: IngestionHarness,
+) -> None:
+    ingestion.hear(TOLD)
+    ids = [each["id"] for each in ingestion("memories.list")["items"]]
+    harness = ingestion.harness
+    harness.now_ms += 2 * 3_600_000
+    since = harness.now_ms
+    assert ingestion("memories.bulk_delete", {"ids": ids})["deleted"] == len(ids) > 1
+    scope = harness.scope_of(ingestion.me)
+    with harness.shard.store.snapshot() as snapshot:
+        told = [row for _, row in snapshot.bind(OUTBOX, scope).scan() if row.at >= since]
+    gone = [row.resource_id for row in told if row.kind == "memory.deleted"]
+    assert sorted(gone) == sorted(ids)
+    (collection,) = ingestion("collections.list")["items"]
+    assert collection["memory_count"] == 0
+    harness.settle()
+    assert findings(ingestion) == []
+
+
 @pytest.mark.parametrize("newest_first", [True, False])
 def test_a_memory_that_goes_with_what_it_superseded_does_not_bring_it_back_before(
     ingestion: IngestionHarness, newest_first: bool
