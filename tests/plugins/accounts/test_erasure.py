@@ -14,6 +14,7 @@ import pytest
 import serve_app
 from plugins.accounts import erasure as account_erasure
 from plugins.accounts import limits
+from plugins.memories import removal
 from runtime.api import erasures, jobs, tenants
 from runtime.api.operation import Call
 from runtime.inference import Models
@@ -331,6 +332,20 @@ def test_cleanups_of_a_living_account_have_receipts(house: ErasureHarness) -> No
     }
     assert erased.pop("memories") == 4 and set(erased.values()) == {0}
     assert house("account.receipts", who=house.other).body["total_count"] == 0
+
+
+def test_a_cleanup_under_way_tells_what_went_so_far(
+    house: ErasureHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "MEMORIES_SWEPT_PER_STEP", 1)
+    house("memories.delete_all", who=house.me, query={"confirm": "delete-all-memories"})
+    (told,) = house("account.receipts", who=house.me).body["items"]
+    assert told["status"] in ("queued", "processing") and told["finished_at"] is None
+    assert [(each["store"], each["count"]) for each in told["receipts"]] == [("memories", 1)]
+    house.settle()
+    (told,) = house("account.receipts", who=house.me).body["items"]
+    assert told["status"] == "completed" and told["finished_at"] is not None
+    assert [(each["store"], each["count"]) for each in told["receipts"]] == [("memories", 3)]
 
 
 def test_erasing_twice_at_once_is_one_erasure(house: ErasureHarness) -> None:
