@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from runtime.api.operation import Call
 from runtime.api.outbox import OUTBOX
 from runtime.limits import REPLAY_WINDOW_SECONDS
 from runtime.shard.idempotency import IDEMPOTENCY, IDEMPOTENCY_EXPIRY
-from tests.support.shard_harness import ShardHarness
+from tests.support.shard_harness import Answer, ShardHarness
 from tests.support.worlds import example_plugin, shard_harness
 
 BODY = {"url": "https://example.org/a", "label": "reading"}
@@ -54,6 +55,25 @@ def test_keys_belong_to_their_account(harness: ShardHarness) -> None:
     mine = harness("bookmarks.create", BODY, who=me, key="same")
     hers = harness("bookmarks.create", BODY, who=eve, key="same")
     assert mine.status == hers.status == 201 and mine.body["id"] != hers.body["id"]
+
+
+def test_keys_of_callers_without_an_account_belong_to_their_address(
+    harness: ShardHarness,
+) -> None:
+    """Else whoever learns what somebody registered with is given the session of that account."""
+    body = {"email": "ada@example.com", "password": "correct horse", "full_name": "Ada Lovelace"}
+
+    def register(address: str) -> Answer:
+        call = harness.form("auth.register", body, key="same")
+        assert isinstance(call, Call)
+        call.client = address
+        return harness.together([call])[0]
+
+    first, again = register("198.51.100.7"), register("198.51.100.7")
+    assert first.status == again.status == 201 and again.body == first.body
+    elsewhere = register("203.0.113.9")
+    assert elsewhere.status == 409 and "access_token" not in str(elsewhere.body)
+    assert "X-Idempotent-Replay" not in elsewhere.headers
 
 
 def test_fifty_twins_make_one_record_one_event_and_one_key(harness: ShardHarness) -> None:
