@@ -44,8 +44,23 @@ def test_nothing_is_recorded_or_made_for_nobody(store: Store) -> None:
     put(store, "a")
     assert store.log.size() == {"records": 0, "bytes": 0}
     assert store.environment.open_database(b"log", create=False) is None
+    assert store.log.read(store.sequence) == []
     with pytest.raises(LogGap):
         store.log.read(0)
+    with pytest.raises(LogGap):
+        store.log.hold(0)
+    store.log.hold(store.sequence).release()
+
+
+def test_no_commit_is_dated_before_what_it_follows_from(store: Store) -> None:
+    """Which may have happened by a clock that is ahead."""
+    hold = store.log.hold()
+    later = store.log.now() + 3_600_000
+    for at in (later, later - 1_000, 0):
+        store.log.not_before(at)
+        put(store, "a")
+        assert store.log.now() >= later
+    assert [record.at >= later for record in store.log.read(hold.after)] == [True] * 3
 
 
 def test_a_record_is_the_net_change_of_its_commit_without_what_was_undone(store: Store) -> None:
