@@ -11,6 +11,7 @@ import sys
 import msgspec
 import pytest
 
+import storage.store.directory as store_directory
 from storage.store import Identity, Table
 from storage.store.directory import (
     StoreDamaged,
@@ -135,6 +136,15 @@ def test_a_truncated_file_is_recognised_and_its_copy_restores_it(closed, keep):
     store = open_store(closed.parent, create=False)
     assert len(blobs(store)) == 200
     store.close()
+
+
+def test_a_file_that_lacks_more_pages_than_anybody_leaves_unwritten_was_cut_short(
+    closed, monkeypatch
+):
+    monkeypatch.setattr(store_directory, "UNWRITTEN_PAGES_MAX", 1)
+    os.truncate(closed, closed.stat().st_size // 2)
+    with pytest.raises(StoreDamaged, match="cut short"):
+        open_store(closed.parent)
 
 
 @pytest.mark.parametrize("transactions", [1, 40])
