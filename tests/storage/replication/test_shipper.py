@@ -121,6 +121,32 @@ def test_two_owners_of_one_directory_copy(tmp_path: Path, objects: FaultyStore) 
     assert set(contents_of(tmp_path / "c")) == {(0, "a"), (0, "by the newer")}
 
 
+def test_what_a_former_owner_stores_while_its_epoch_is_taken_is_not_passed_over(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    older = Owner(tmp_path / "a", objects).start()
+    older.put("before")
+    older.await_stored()
+    older.store.backup(tmp_path / "b")
+    taken: list[str] = []
+
+    class Slow(ObjectStore):
+        def put_new(self, path: str, content: bytes) -> bool:
+            made = super().put_new(path, content)
+            if path.startswith(EPOCHS) and not taken:
+                taken.append(path)
+                older.put("meanwhile")
+                older.await_stored()
+            return made
+
+    with pytest.raises(Superseded, match="that this directory has not"):
+        Owner(tmp_path / "b", Slow(objects.url, "c/0/"))
+    assert taken
+    older.crash()
+    restore(objects, tmp_path / "c")
+    assert set(contents_of(tmp_path / "c")) == {(0, "before"), (0, "meanwhile")}
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_directory_that_is_behind_is_refused_before_it_ends_anybodys_epoch(
     tmp_path: Path, objects: FaultyStore, packed: bool, monkeypatch: pytest.MonkeyPatch
