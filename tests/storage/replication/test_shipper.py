@@ -498,6 +498,25 @@ def test_a_backlog_that_grows_too_large_makes_way_for_a_snapshot(
     assert contents_of(tmp_path / "b") == expected
 
 
+def test_an_owner_whose_writes_wait_for_the_log_drops_nothing_of_it(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    with owner(tmp_path / "a", objects, replicated=True, backlog_bytes=1_000_000) as first:
+        objects.failing = True
+        for number in range(40):
+            first.put(f"w{number}", bytes([number]) * 200_000)
+        failures = first.shipper.failures
+        until(lambda: first.shipper.failures > failures + 2)
+        first.put("trims what nobody holds")
+        assert first.store.log.size()["bytes"] > 40 * 200_000
+        objects.failing = False
+        first.await_stored()
+        assert first.shipper.complete and not first.shipper.dropped
+        expected = contents(first.store)
+    restore(objects, tmp_path / "b")
+    assert contents_of(tmp_path / "b") == expected
+
+
 def test_keys_made_and_shredded_after_the_snapshot_come_along(
     tmp_path: Path, objects: FaultyStore
 ) -> None:
