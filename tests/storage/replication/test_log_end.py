@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.replication.epochs import EPOCHS, Superseded, stored_end
+from storage.replication.epochs import EPOCHS, Superseded, end_name, stored_end
 from storage.replication.log_end import LogEndKeeper, missing_segments
 from storage.replication.object_store import ObjectStore
 from storage.replication.restore import restore
@@ -204,3 +204,11 @@ def test_a_file_of_another_name_beside_what_is_said_is_passed_over(
     first.close()
     restore(objects, tmp_path / "b")
     Owner(tmp_path / "a", objects).start().close()
+
+
+def test_of_several_ends_that_are_said_the_furthest_counts(objects: FaultyStore) -> None:
+    """A crash leaves the one before behind."""
+    assert stored_end(objects) == (0, 0)
+    for number, sequence in ((3, 40), (12, 41), (9, 41)):
+        objects.put_new(end_name(number, sequence), b"")
+    assert stored_end(objects) == (12, 41)
