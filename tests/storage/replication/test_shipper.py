@@ -323,6 +323,23 @@ def test_a_missing_segment_and_a_damaged_one_end_a_restore(
     restore(objects, tmp_path / "b")
 
 
+def test_a_segment_of_another_history_ends_a_restore(tmp_path: Path, objects: FaultyStore) -> None:
+    """Whole, and of that number: the log of another shard, say, or an older copy of this one."""
+    others = FaultyStore(objects.url, "c/1/")
+    for directory, place in (("a", objects), ("other", others)):
+        with owner(tmp_path / directory, place) as first:
+            for number in range(6):
+                first.put(f"w{number}")
+                first.await_stored()
+    name = segments(objects)[-3]
+    foreign = others.get(name)
+    assert foreign is not None
+    path_of(objects, name).write_bytes(foreign)
+    with pytest.raises(SegmentDamaged, match="does not follow"):
+        restore(objects, tmp_path / "b")
+    assert not (tmp_path / "b" / "data.mdb").exists()
+
+
 def test_a_damaged_or_missing_snapshot_is_told(tmp_path: Path, objects: FaultyStore) -> None:
     with pytest.raises(RestoreFailed, match="no snapshot"):
         restore(objects, tmp_path / "b")
