@@ -21,6 +21,7 @@ from runtime.account_work import Work, account_work
 from runtime.api.call import Principal
 from runtime.api.context import ReadContext, WriteContext
 from runtime.installation import Secrets
+from storage.indexes import forget_tenants
 from storage.store import BoundTable, Scope, StoreError, Table
 
 
@@ -64,11 +65,14 @@ class SlotWriteContext(SlotReadContext, WriteContext):
         return self._reader.bind(table, Scope(self._scope.slot, number))
 
     def shred(self, number: int) -> None:
-        """Overwrite the data key of an account of the slot. What it sealed is noise from now on."""
-        keys = self._reader.store.keys
-        if keys is None:
+        """Overwrite the data key of an account of the slot. What it sealed is noise from now on,
+        and nothing of the account stays in memory.
+        """
+        store, scope = self._reader.store, Scope(self._scope.slot, number)
+        if store.keys is None:
             raise StoreError("a store without the service key has no keys to shred")
-        keys.shred(Scope(self._scope.slot, number).prefix)
+        store.keys.shred(scope.prefix)
+        forget_tenants(store, self.registry.indexes.values(), [scope], files=True)
 
 
 class BusyAccount(NamedTuple):

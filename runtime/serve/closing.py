@@ -11,7 +11,7 @@ from pathlib import Path
 from runtime import cluster
 from runtime.installation import remember_object_store
 from runtime.log_lines import configure_logging
-from runtime.serve.own_ray import end
+from runtime.serve.own_ray import end, rejoin
 from runtime.serve.run_directory import RunDirectory
 from runtime.settings import Settings
 
@@ -35,7 +35,7 @@ def main(kept: str, data_dir: str, address: str, loss: str) -> int:
         if loss:
             log.critical("%s; the service stops", loss)
         else:
-            _join(settings, address)
+            rejoin(settings, address)
     except Exception:  # such as of a release that was exchanged meanwhile
         log.exception("Ray cannot be reached; the next start recovers from what is on disk")
         run_directory.end_processes()
@@ -46,17 +46,6 @@ def main(kept: str, data_dir: str, address: str, loss: str) -> int:
         run_directory.remove()
     remember_object_store(settings)
     return 1 if loss else 0
-
-
-def _join(settings: Settings, address: str) -> None:
-    import ray
-
-    ray.init(
-        address=address,
-        namespace=cluster.namespace(settings),
-        log_to_driver=False,
-        configure_logging=False,
-    )
 
 
 if __name__ == "__main__":

@@ -93,13 +93,9 @@ async def _serve_locally(
         while not (server.started or running.done()):
             await asyncio.sleep(_START_POLL_SECONDS)
         if server.started:
+            url = settings.http.base_url_on(port)
             # This loop has to answer what is asked there.
-            Thread(
-                target=announce,
-                args=(settings.http.base_url_on(port),),
-                name="mneme-announce",
-                daemon=True,
-            ).start()
+            Thread(target=announce, args=(url,), name="mneme-announce", daemon=True).start()
         await running
         watching.cancel()
     finally:

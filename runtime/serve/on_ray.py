@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any
 
 from runtime import cluster
-from runtime.installation import Secrets
+from runtime.installation import Layout, Secrets
 from runtime.serve.data_directory import has_moves, prepared, shard_count
 from runtime.serve.joined_ray import JoinedRay
 from runtime.serve.listening import StartError, wait_until_healthy
@@ -44,11 +44,9 @@ def run_on_ray(
     run_directory = RunDirectory.of(settings.data_dir)
     run_directory.end_processes()
     room = OwnRay(settings, run_directory) if settings.ray.address is None else JoinedRay(settings)
-    opener = f"{module}:open_shard"
     layout = prepared(settings) if settings.cluster.name is None else None
     if layout is None:
         check_several_nodes(settings)
-    shards: list[Any] = []
     until_front_door = ExitStack()
     status = 1
     try:
@@ -67,25 +65,7 @@ def run_on_ray(
         if meanwhile is not None:
             meanwhile.leave_when_told(run_directory.starting)
         signals.take()  # Ray puts handlers of its own in place
-        laid_out: list[Any] = []
-        if layout is None:
-            supervisor = cluster.start_supervisor(settings, opener)
-            opening, laid_out = [supervisor.open.remote()], [supervisor.lay_out.remote()]
-        else:
-            shards += cluster.start_shards(settings, shard_count(settings), opener)
-            opening = cluster.open_shards(shards)
-        # Shards open, Serve's proxies start and gateways start at the same time.
-        proxies = _start_serve(room)
-        cluster.await_open(laid_out)  # gateways read the layout first
-        _start_gateways(room, f"{module}:build")
-        cluster.await_open(opening)
-        proxies.result()
-        if layout is not None:
-            layout.completed(settings.data_dir)
-            if has_moves(settings):
-                cluster.start_supervisor(settings, opener).order.remote(
-                    "report", {}
-                )  # it goes on with them
+        _bring_up(settings, room, layout, module)
         wait_until_healthy(settings, room.port)
         room.await_front_door()
         announce(settings.http.base_url_on(room.port))
@@ -109,6 +89,30 @@ def run_on_ray(
         cluster.remove_dead_sockets(settings)
         if status == 0:  # else what Ray and HAProxy have written may say why
             run_directory.remove()
+
+
+def _bring_up(
+    settings: Settings, room: OwnRay | JoinedRay, layout: Layout | None, module: str
+) -> None:
+    """Start shards and gateways; return when they are up. layout: None on several nodes."""
+    opener = f"{module}:open_shard"
+    laid_out: list[Any] = []
+    if layout is None:
+        supervisor = cluster.start_supervisor(settings, opener)
+        opening, laid_out = [supervisor.open.remote()], [supervisor.lay_out.remote()]
+    else:
+        opening = cluster.open_shards(cluster.start_shards(settings, shard_count(settings), opener))
+    # Shards open, Serve's proxies start and gateways start at the same time.
+    proxies = _start_serve(room)
+    cluster.await_open(laid_out)  # gateways read the layout first
+    _start_gateways(room, f"{module}:build")
+    cluster.await_open(opening)
+    proxies.result()
+    if layout is not None:
+        layout.completed(settings.data_dir)
+        if has_moves(settings):
+            # it goes on with them
+            cluster.start_supervisor(settings, opener).order.remote("report", {})
 
 
 def check_several_nodes(settings: Settings) -> None:

@@ -152,6 +152,18 @@ class OwnRay:
         end(self.settings, self._run_directory)
 
 
+def rejoin(settings: Settings, address: str) -> None:
+    """Join the Ray of the service's own that this process, as another program, has started."""
+    import ray
+
+    ray.init(
+        address=address,
+        namespace=cluster.namespace(settings),
+        log_to_driver=False,
+        configure_logging=False,
+    )
+
+
 def end(settings: Settings, run_directory: RunDirectory) -> None:
     """End the Ray of the service's own, whose front door is closed; its shards in order where this
     process has joined it.
@@ -162,7 +174,7 @@ def end(settings: Settings, run_directory: RunDirectory) -> None:
         if ray.is_initialized():
             stop_all(settings)
             # Serve gets no farewell: the gateways have answered everything and hold nothing.
-    except ray.exceptions.RayError as failed:
+    except (ray.exceptions.RayError, RuntimeError, ValueError, ConnectionError) as failed:
         log.error("Ray failed while it was shut down: %s", failed)
     finally:
         ray.shutdown()

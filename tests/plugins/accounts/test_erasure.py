@@ -161,6 +161,20 @@ def test_files_of_its_vectors_go_too(
     assert len(list(indexes.glob("memory_vectors*.rows"))) == len(list(indexes.glob("*.head"))) == 1
 
 
+def test_nothing_of_it_stays_in_memory(house: ErasureHarness) -> None:
+    residents, mine, theirs = (
+        house.shard.store.residents,
+        house.scope_of(house.me),
+        house.scope_of(house.other),
+    )
+    for who in (house.me, house.other):
+        house("search.search", {"query": "note"}, who=who)
+    assert {mine, theirs} <= set(residents.scopes())
+    house.erase(house.me)
+    house.settle()
+    assert set(residents.scopes()) & {mine, theirs} == {theirs}
+
+
 def test_keys_that_were_minted_leave_no_digest(house: ErasureHarness) -> None:
     slot = house.scope_of(house.me).slot
     house("auth.api_keys.create", {"name": "k"}, who=house.me)
