@@ -6,6 +6,7 @@ end user; event time decides which is older, not arrival.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from plugins.graph import (
@@ -46,6 +47,10 @@ EXCLUSIVE = (
     word_set("single bachelor engaged married divorced widowed husband wife"),
     word_set("vegan vegetarian veggie pescatarian omnivore carnivore"),
 )
+# With whom somebody is who is not single.
+COUPLED = frozenset({"partner_of", "engaged_to", "married_to"})
+PARTNERS = word_set("boyfriend girlfriend partner husband wife fiancé fiancée fiance fiancee")
+_COMPARING = re.compile(r"\b(?:to|over|than|rather than|instead of)\b", re.IGNORECASE)
 TOLD_LATE_MS = 31 * DAY_MS  # what was over for longer before something was told is something else
 OF_LATE_MS = 366 * DAY_MS
 UNRELATED = frozenset(
@@ -138,6 +143,9 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
         others = held if replaces and len(held) == 1 else []
         if kind == "is":
             others += _excluded(ctx, held, fact)
+        if kind == "prefers":
+            others += [row for row in held if _is_compared(ctx, row, fact)]
+    others += _passed(ctx, subject, fact, target)
     opposite = OPPOSITES.get(kind)
     if opposite is not None:
         others += [
@@ -296,6 +304,34 @@ def _replaced(
         and not words <= now
     ]  # fmt: skip
     return found if len({row.target for row in found}) == 1 else []
+
+
+def _passed(
+    ctx: ReadContext, subject: EntityRow, fact: Fact, target: Target
+) -> list[RelationshipRow]:
+    """What somebody was before what they are now with somebody: single, or engaged."""
+    words = set(fact.object.casefold().split())
+    claims: list[RelationshipRow] = []
+    if fact.predicate in COUPLED or (fact.predicate == "has" and words & PARTNERS):
+        single = [row for row in claims_of(ctx, subject.ordinal, "is") if row.valid_to is None]
+        things = get_entities(ctx, [row.target for row in single])
+        claims = [
+            row
+            for row, thing in zip(single, things, strict=True)
+            if thing is not None and thing.name.casefold() in ("single", "bachelor")
+        ]
+    if fact.predicate == "married_to" or (fact.predicate == "is" and "married" in words):
+        claims += claims_of(ctx, subject.ordinal, "engaged_to")
+    return [row for row in claims if row.valid_to is None and _is_of_scope(ctx, row, target)]
+
+
+def _is_compared(ctx: ReadContext, row: RelationshipRow, fact: Fact) -> bool:
+    """Whether what is preferred now is what something else was preferred to: "tea to coffee"."""
+    wanted = set(analyze(fact.object))
+    told = [
+        _COMPARING.split(each.content, maxsplit=1)[1:] for each in find_rows_at(ctx, row.sources)
+    ]
+    return bool(wanted) and any(wanted <= set(analyze(each[0])) for each in told if each)
 
 
 def _told_with(

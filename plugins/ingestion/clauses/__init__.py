@@ -1,6 +1,7 @@
 """Facts of English from the trees of its sentences.
 
     tree.py        a sentence with its words and what depends on them
+    mending.py     what readings get wrong of what people type
     stating.py     whether a clause is stated, by itself or as what another one takes for given
     quoting.py     titles in quotation marks, and other quotations
     clauses.py     clauses: who is said to do, be or have what

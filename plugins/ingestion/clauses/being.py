@@ -16,7 +16,15 @@ from plugins.ingestion.clauses.people import (
     owner_of,
     thing_of,
 )
-from plugins.ingestion.clauses.phrases import NOMINAL, Claim, happened, listed, polarity_of, whole
+from plugins.ingestion.clauses.phrases import (
+    NOMINAL,
+    Claim,
+    happened,
+    is_duration,
+    listed,
+    polarity_of,
+    whole,
+)
 from plugins.ingestion.clauses.predicates import (
     ANIMALS,
     CONDITIONS,
@@ -26,6 +34,7 @@ from plugins.ingestion.clauses.predicates import (
     STATES,
     WHEN,
     WHERE,
+    is_medicine,
     is_work,
 )
 from plugins.ingestion.clauses.stating import SUBJECT
@@ -124,31 +133,27 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     elif preposition == "to":  # "never been to Japan"
         yield from happened(tree, clause)
     elif preposition:
-        if token.tag in NOMINAL and not clause.past:
-            if not is_person and (tree.is_time(head) or token.tag == "NUM"):
-                yield Claim(WHEN, head, _when(tree, clause), polarity)
-            elif not tree.is_time(head):
-                away = (
-                    {"from": "comes_from", "into": "likes"}
-                    | ({"in": "stays_in"} if tree.kind(head) == "place" else {})
-                    if is_person
-                    else {"in": WHERE, "at": WHERE}
-                )
-                yield Claim(away.get(preposition, f"is_{preposition}"), head, thing, polarity)
-        elif clause.past:
-            yield from happened(tree, clause)
+        yield from _at_something(tree, clause, preposition, is_person=is_person)
     elif token.tag in NOMINAL:
         if clause.past:
             yield from happened(tree, clause)
         elif token.tag == "NUM" and is_person:
             yield Claim("age", head, tree.word(head), polarity)
-        elif (tree.is_time(head) and not is_person and about not in _NUMBERS) or (
+        elif (
+            tree.is_time(head)
+            and not is_person
+            and about not in _NUMBERS
+            and not is_duration(tree, head)
+        ) or (
             not is_person
             and tree.word(head)[0].isdigit()
             and any(mark in tree.word(head) for mark in "/:")
         ):
             yield Claim(WHEN, head, _when(tree, clause), polarity)
-        elif not is_person and tree.text_of(amount := tree.phrase(head, _AMOUNT))[:1].isdigit():
+        elif not is_person and (
+            tree.text_of(amount := tree.phrase(head, _AMOUNT))[:1].isdigit()
+            or is_duration(tree, head)
+        ):
             yield Claim(MUCH, head, tree.text_of(amount), polarity)
         elif (
             token.tag == "NOUN"
@@ -167,6 +172,36 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             yield Claim(WHERE, head, thing, polarity)
         else:
             yield Claim("is", head, thing, polarity)
+
+
+def _at_something(
+    tree: Tree, clause: Clause, preposition: str, *, is_person: bool
+) -> Iterator[Claim]:
+    """ "I'm from Lagos", "the standup is at ten", "I'm on metformin"."""
+    head, token, polarity = clause.head, tree.tokens[clause.head], polarity_of(clause)
+    if clause.past:
+        yield from happened(tree, clause)
+    elif token.tag not in NOMINAL:
+        return
+    elif not is_person and is_duration(tree, head):
+        yield Claim(MUCH, head, tree.text_of(tree.phrase(head, ASIDES | _FRAME)), polarity)
+    elif not is_person and (tree.is_time(head) or token.tag == "NUM"):
+        yield Claim(WHEN, head, _when(tree, clause), polarity)
+    elif tree.is_time(head):
+        return
+    elif is_person and preposition in ("on", "off") and is_medicine(token.lemma):
+        over = "denied" if clause.denied or clause.ended else "ended"
+        is_over = preposition == "off"
+        yield Claim("take", head, thing_of(tree, head), over if is_over else polarity)
+    else:
+        away = (
+            {"from": "comes_from", "into": "likes"}
+            | ({"in": "stays_in"} if tree.kind(head) == "place" else {})
+            if is_person
+            else {"in": WHERE, "at": WHERE}
+        )
+        predicate = away.get(preposition, f"is_{preposition}")
+        yield Claim(predicate, head, thing_of(tree, head), polarity)
 
 
 def _when(tree: Tree, clause: Clause) -> str:

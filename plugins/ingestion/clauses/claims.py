@@ -142,6 +142,8 @@ def _facts(
         dated = claim.changes or since or clause.begins or claim.predicate in _DATED
         dated &= claim.predicate != WHEN  # its date is when it is, not since when that holds
         is_instead = clause.instead or (claim.changes and claim.predicate == "lives_in")
+        if claim.predicate == "uses":  # what for, nobody knows: "I use Excel now"
+            is_instead &= "instead" in words
         held = phrase if claim.place in phrase else [*phrase, *tree.phrase(claim.place)]
         if claim.predicate == "did":
             held = [*held, *further_of(tree, claim.place)]
@@ -154,8 +156,17 @@ def _facts(
             subject_type=about.kind, relative=about.relative, owner=about.owner,
             detail=claim.detail, confidence=round(certainty, 3), also=claim.also,
             relates=relates(tree, claim), instead=holds and is_instead,
-            beside=is_one_more or (bool(at_times) and not claim.changes), by=claim.by,
+            beside=is_one_more or (bool(at_times) and not claim.changes
+                                   and not _is_then_instead(tree, clause, claim)),
+            by=claim.by,
         )  # fmt: skip
+
+
+def _is_then_instead(tree: Tree, clause: Clause, claim: Claim) -> bool:
+    """ "the class is on Wednesdays now", which "the class is at ten on Wednesdays now" is not."""
+    return claim.predicate == WHEN and clause.instead and tree.is_time(claim.place) and (
+        not tree.of(claim.place, "nmod", "nummod")
+    )  # fmt: skip
 
 
 def _sure(tree: Tree, clause: Clause, claim: Claim) -> tuple[str, float] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from plugins.ingestion.clauses.denying import is_limited, negations
+from plugins.ingestion.clauses.predicates import ANIMALS
 from plugins.ingestion.clauses.quoting import titles
 from plugins.ingestion.clauses.stating import (
     STATED_BY,
@@ -132,9 +133,27 @@ def _clause(tree: Tree, head: int) -> Clause | None:
         past=past,
         passive=inner.passive or tree.first(head, "nsubj:pass", "aux:pass") is not None,
         begins=inner.begins,
-        instead=bool(words & INSTEAD),
+        instead=bool(words & INSTEAD) or _is_of_these_days(tree, near) or _is_new(tree, subject),
         aside=past and _is_aside(tree, head),
         duty="must" in auxiliaries,
+    )
+
+
+def _is_of_these_days(tree: Tree, places: list[int]) -> bool:
+    """ "I drink tea these days"."""
+    return any(
+        tree.tokens[each].lemma == "day" and tree.word(each - 1).casefold() == "these"
+        for each in places
+    )
+
+
+def _is_new(tree: Tree, subject: int | None) -> bool:
+    """ "my new trainer is Kim", in the place of whoever was it before."""
+    return (
+        subject is not None
+        and tree.tokens[subject].lemma.casefold() not in ANIMALS
+        and bool(tree.of(subject, "nmod:poss"))
+        and any(tree.tokens[each].lemma == "new" for each in tree.of(subject, "amod"))
     )
 
 

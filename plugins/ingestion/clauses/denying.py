@@ -65,7 +65,11 @@ def _up_to_a_mark(tree: Tree, head: int, begun: int) -> list[int]:
 def _limits(tree: Tree, place: int, *, is_copular: bool) -> bool:
     token = tree.tokens[place]
     lemma, before = token.lemma.casefold(), tree.word(place - 1).casefold() if place else ""
-    if before in ("any", "at") or token.tag not in ("ADV", "DET", "ADJ"):
+    if (
+        before in ("any", "at")
+        or (before, lemma) == ("no", "long")
+        or token.tag not in ("ADV", "DET", "ADJ")
+    ):
         return False  # "any more", "at all"
     if token.tag == "ADV" and lemma.endswith("ly"):
         return lemma not in _PLAIN

@@ -34,6 +34,8 @@ from plugins.ingestion.clauses.predicates import (
     GONE,
     JOBS,
     LASTING,
+    SCHOOLING,
+    SCHOOLS,
     SOLD,
     STATUS,
     is_work,
@@ -81,7 +83,7 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         thing = STATUS[name]
         yield Claim("is", verb, thing, polarity, changes=True)
         return
-    keys = [(each, (name, case)) for each, case in places]
+    keys = [(each, (_way(tree, each, name, case), case)) for each, case in places]
     changing = [(each, CHANGING[key]) for each, key in keys if key in CHANGING]
     if polarity == "holds" and (over := list(_over(tree, clause, subject, keys))):
         yield from over
@@ -111,9 +113,7 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         for each in listed(tree, places[0][0]):  # "can't stand karaoke"
             yield Claim("dislikes", each, thing_of(tree, each))
         return
-    works = workplace(tree, places[0][0], polarity) if places and name in GETTING | {"have"} and (
-        tree.tokens[places[0][0]].lemma in JOBS
-    ) else ()  # fmt: skip
+    works = _works(tree, verb, places[0][0], name, polarity) if places else ()
     for claim in works:  # "got a job at Spotify"
         yield replace(claim, changes=name != "have")
         return
@@ -122,6 +122,11 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     ):  # fmt: skip
         # "we're flying to Rome in June"
         yield Claim("plans", verb, whole(tree, verb), polarity, relates=False)
+        return
+    if (school := _school(tree, clause, subject, keys)) is not None:
+        yield Claim(
+            "studies_at", school, _name_of_school(tree, school), polarity, changes=clause.past
+        )
         return
     lasting = [(each, LASTING[key]) for each, key in keys if key in LASTING]
     is_past = clause.past and not clause.ended and not clause.begins
@@ -133,6 +138,59 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             yield from _lasting(tree, place, predicate, _polarity_of(tree, clause, place))
         return
     yield from _other(tree, clause, subject, places, polarity)
+
+
+def _school(
+    tree: Tree, clause: Clause, subject: Subject, keys: list[tuple[int, tuple[str, str]]]
+) -> int | None:
+    """Where somebody learns, by name: "goes to Hillside Primary", "started at Park High School"."""
+    if subject.kind != "person" or clause.ability or clause.ended or clause.denied:
+        return None
+    for place, key in keys:
+        is_there = key in SCHOOLING and not clause.past and not is_perfect(tree, clause)
+        is_there |= key == ("start", "at") and clause.past
+        words = {word.casefold() for word in _name_of_school(tree, place).split()}
+        is_named = tree.tokens[place].tag == "PROPN" or any(
+            tree.tokens[each].tag == "PROPN" for each in tree.of(place, "compound", "nmod:poss")
+        )
+        if is_there and is_named and not words.isdisjoint(SCHOOLS):
+            return place
+    return None
+
+
+def _name_of_school(tree: Tree, place: int) -> str:
+    """ "Hillside Primary", which a reading may take for two."""
+    thing = max(thing_of(tree, place), tree.name(place), key=len)
+    after = tree.word(place + 1) if place + 1 < len(tree.tokens) else ""
+    is_cut = thing.endswith(tree.word(place)) and after[:1].isupper() and (
+        after.casefold() in SCHOOLS
+    )  # fmt: skip
+    return f"{thing} {after}" if is_cut else thing
+
+
+# A job beside the one that somebody has.
+_FURTHER = word_set(
+    """second third another extra additional side part-time weekend evening night saturday sunday
+    holiday summer temp"""
+)
+
+
+def _way(tree: Tree, place: int, name: str, case: str) -> str:
+    """The verb of "moved up to Newcastle" without where that is on the map."""
+    verb, _, way = name.partition(" ")
+    is_far = way in _WAYS and case == "to" and tree.kind(place) == "place"
+    return verb if is_far and (verb, case) in CHANGING else name
+
+
+_WAYS = word_set("up down over out across on in")
+
+
+def _works(tree: Tree, verb: int, job: int, name: str, polarity: Polarity) -> Iterator[Claim]:
+    """ "got a job at Spotify", where a reading may take the place for one of the getting."""
+    kinds = {tree.tokens[each].lemma.casefold() for each in tree.of(job, "amod", "compound", "det")}
+    if tree.tokens[job].lemma in JOBS and name in GETTING | {"have"} and kinds.isdisjoint(_FURTHER):
+        at = list(workplace(tree, job, polarity))
+        yield from at or (workplace(tree, verb, polarity) if name in GETTING else ())
 
 
 def _polarity_of(tree: Tree, clause: Clause, place: int) -> Polarity:

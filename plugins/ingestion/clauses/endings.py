@@ -18,7 +18,14 @@ from plugins.ingestion.clauses.people import (
     owner_of,
     thing_of,
 )
-from plugins.ingestion.clauses.phrases import NOMINAL, Claim, is_perfect, verb_name, whole
+from plugins.ingestion.clauses.phrases import (
+    NOMINAL,
+    Claim,
+    is_duration,
+    is_perfect,
+    verb_name,
+    whole,
+)
 from plugins.ingestion.clauses.predicates import ANIMALS, MUCH, WHEN
 from plugins.ingestion.clauses.tree import ASIDES, Tree
 from plugins.ingestion.facts import ALL, ANY, ONE_OF, VALUE
@@ -36,6 +43,10 @@ _OVER = word_set("over off gone finished done dead kaput cancelled canceled defu
 # Verbs that set another time, or another amount, of what is their object or passive subject.
 _MOVING = word_set("move shift push postpone reschedule delay bump change")
 _SETTING = word_set("raise increase bump lower reduce cut set change drop lift put")
+# The same of things that do so by themselves.
+_SHIFTING = word_set("move shift slip change")
+_RISING = word_set("go rise increase drop fall jump climb come")
+_DIRECTIONS = word_set("up down")
 _NUMBERED = ("nummod", "flat", "appos")
 _DYING = frozenset({"die", "pass away", "pass on"})
 _PARTED = frozenset({"has_pet", "married_to", "engaged_to", "partner_of"})  # by a death
@@ -85,7 +96,9 @@ def _moved(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tup
     if not (clause.past or clause.passive or is_perfect(tree, clause)):
         return
     place = clause.subject if clause.passive else tree.first(verb, "obj")
-    if place is None or lemma not in _MOVING | _SETTING or tree.tokens[place].tag not in (
+    if place is None and (lemma in _SHIFTING or (lemma in _RISING and _is_up_or_down(tree, verb))):
+        place = clause.subject  # "the standup has moved to ten", "the rent went up to 950"
+    if place is None or lemma not in _MOVING | _SETTING | _RISING or tree.tokens[place].tag not in (
         "NOUN", "PROPN"
     ):  # fmt: skip
         return
@@ -100,9 +113,11 @@ def _moved(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tup
         if case is None or tree.tokens[case].lemma not in ("to", "until", "till"):
             continue
         told = tree.text_of(tree.phrase(goal, ASIDES | {"case", "advmod"}))
-        if is_narrow and lemma in _SETTING:
+        if is_narrow and lemma in _SETTING | _RISING:
             continue
-        if tree.is_time(goal) and (lemma in _MOVING or tree.of(goal, "nummod")):
+        if is_duration(tree, goal):
+            yield about, Claim(MUCH, goal, told, changes=True)
+        elif tree.is_time(goal) and (lemma in _MOVING or tree.of(goal, "nummod")):
             yield about, Claim(WHEN, goal, told, changes=True)
         elif tree.tokens[goal].lemma in ONE_OF and (number := tree.first(goal, *_NUMBERED)):
             # "moved staging to port 9090": in the place of whatever it was before.
@@ -113,8 +128,19 @@ def _moved(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tup
             # A reading may take "the port to 9090" for one thing.
             what = replace(about, name=about.name.partition(f" {tree.word(case)} ")[0])
             yield what, Claim("is", place, _written(tree, goal), detail=VALUE, changes=True)
-        elif lemma in _SETTING and told[:1].isdigit() and not tree.is_time(goal):
+        elif (
+            lemma in _SETTING | _RISING
+            and told.lstrip("£$€")[:1].isdigit()
+            and not tree.is_time(goal)
+        ):
             yield about, Claim(MUCH, goal, told, changes=True)
+
+
+def _is_up_or_down(tree: Tree, verb: int) -> bool:
+    after = verb + 1
+    return tree.tokens[verb].lemma not in ("go", "come") or (
+        after < len(tree.tokens) and tree.tokens[after].lemma in _DIRECTIONS
+    )
 
 
 def _narrows(tree: Tree, place: int) -> bool:
@@ -147,6 +173,11 @@ def _dead(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tupl
         return
     if place is None or tree.tokens[place].tag not in NOMINAL:
         return
+    if tree.word(place).islower() and tree.tokens[place].lemma not in RELATIVES and (
+        tree.tokens[place].lemma.casefold() not in ANIMALS and not tree.has(place, "Kind=animal")
+        and not tree.has(place, "Kind=person") and called(tree, place) is None
+    ):  # fmt: skip
+        return  # "my phone died", which is to be charged
     yield from _parted(tree, place, speaker, talk)
     about = meant(tree, place, speaker, talk)
     if about is not None:

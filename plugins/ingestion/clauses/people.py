@@ -132,11 +132,13 @@ def subject_of(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Subject 
     if clause.subject is None:
         return Subject(speaker)
     opens = not any(each.tag != "PUNCT" for each in tree.tokens[: clause.subject])
+    token = tree.tokens[clause.subject]
+    is_small = token.tag == "PROPN" and tree.word(clause.subject).islower()  # "rent"
     if clause.is_copular and opens and tree.tokens[clause.subject].tag == "PROPN" and (
-        tree.kind(clause.subject) is None and len(tree.phrase(clause.subject)) == 1
+        tree.kind(clause.subject) is None and len(tree.phrase(clause.subject)) == 1 and not is_small
     ):  # fmt: skip
         return None  # "Garlic", which is written large for its place alone
-    if clause.is_copular and tree.tokens[clause.subject].tag == "NOUN" and (
+    if clause.is_copular and (tree.tokens[clause.subject].tag == "NOUN" or is_small) and (
         tree.phrase(clause.subject) == [clause.subject]
         and (
             tree.is_time(clause.head)
@@ -223,7 +225,8 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
         relation = RELATIVES.get(token.lemma)
         if relation is None:
             named = called(tree, place)
-            own = f"{owner}'s {thing_of(tree, place, frozenset({'nmod:poss'}))}"
+            own = thing_of(tree, place, frozenset({"nmod:poss"}))
+            own = f"{owner}'s {own.removeprefix('new ').removeprefix('current ')}"
             thing = own if named is None else tree.name(named, without=place)
             return Subject(thing, kind=tree.kind(place) or "")
         return relative_of(tree, place, owner, talk)

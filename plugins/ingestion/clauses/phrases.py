@@ -191,6 +191,18 @@ def is_place(tree: Tree, place: int) -> bool:
     return tree.kind(place) in ("place", "organization", None)
 
 
+def is_duration(tree: Tree, place: int) -> bool:
+    """ "30 days", "under four hours": how long, not when."""
+    case = tree.first(place, "case")
+    is_counted = tree.first(place, "nummod") is not None
+    return is_counted and tree.tokens[place].lemma.casefold() in _UNITS and (
+        case is None or tree.tokens[case].lemma in ("under", "over", "about", "to")
+    )  # fmt: skip
+
+
+_UNITS = word_set("second minute hour day week month year sec min hr ms")
+
+
 def is_perfect(tree: Tree, clause: Clause) -> bool:
     """ "have seen"."""
     return any(tree.tokens[each].lemma == "have" for each in tree.of(clause.head, "aux"))

@@ -41,6 +41,12 @@ CHANGING: dict[tuple[str, str], str] = {
 BECOMING = word_set("become turn get go")
 JOBS = word_set("job position role post internship")
 GETTING = word_set("get start take land accept find")
+# Where somebody learns, and the verbs that tell so.
+SCHOOLS = word_set(
+    """school university uni college nursery kindergarten preschool academy primary elementary
+    secondary gymnasium polytechnic creche"""
+)
+SCHOOLING = frozenset({("go", "to"), ("attend", ""), ("be", "at"), ("transfer", "to")})
 # Verbs that say that something is over, and of what: () for whatever there is to be ended.
 ENDING: dict[tuple[str, str], tuple[str, ...]] = {
     ("sell", ""): (), ("give away", ""): (), ("lose", ""): ("owns", "has", "works_as"),
@@ -59,7 +65,8 @@ ENDING: dict[tuple[str, str], tuple[str, ...]] = {
     ("cut out", ""): (), ("unsubscribe", "from"): (), ("discontinue", ""): (),
     ("throw out", ""): (), ("throw away", ""): (), ("ditch", ""): (), ("trade in", ""): (),
     ("hand over", ""): (), ("hand back", ""): (), ("pack in", ""): (), ("uninstall", ""): (),
-    ("bin", ""): (), ("donate", ""): (), ("go", "off"): ("likes", "drink", "eat"),
+    ("bin", ""): (), ("donate", ""): (), ("come off", ""): ("take", "is_on"),
+    ("go", "off"): ("likes", "drink", "eat"),
 }  # fmt: skip
 # The same where nothing is named: what somebody has one of.
 GONE = {
@@ -110,6 +117,16 @@ ANIMALS = word_set(
     ferret snake pup kitty beagle lurcher retriever terrier spaniel poodle labrador collie
     guinea-pig"""
 )
+# What somebody takes who is "on" it, by how such names end.
+_MEDICINE = re.compile(
+    r"(?i)\p{L}{2,}(?:pril|sartan|statin|olol|azole|cillin|mycin|cycline|formin|oxetine|aline|apine"
+    r"|azine|tidine|roxine|phine|profen|zepam|zolam|xaban|farin|triptan|gliptin|mab|parin|trexate"
+    r"|steroid|biotic|depressant|histamine|inhibitor)s?"
+)
+_MEDICINES = word_set(
+    """insulin pill medication medicine meds statin steroid antibiotic antidepressant painkiller
+    beta-blocker inhaler hrt lithium citalopram aspirin paracetamol"""
+)
 _WORK = re.compile(
     r"(?i)\p{L}*(?:er|or|ist|ian|medic|nurse|chef|cook|pilot|judge|clerk|architect|coach|vet|analyst"
     r"|guide|mechanic|accountant|assistant|consultant|student|agent|surgeon|attorney|apprentice|"
@@ -125,6 +142,11 @@ _NO_WORK = word_set(
     killer bummer blocker power honor color colour favor error horror major letter paper summer
     winter offer order river corner water weather"""
 )
+
+
+def is_medicine(lemma: str) -> bool:
+    small = lemma.casefold()
+    return small in _MEDICINES or _MEDICINE.fullmatch(small) is not None
 
 
 def is_work(lemma: str) -> bool:

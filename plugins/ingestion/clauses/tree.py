@@ -6,6 +6,7 @@ from collections.abc import Container
 
 import regex as re
 
+from plugins.ingestion.clauses.mending import mended
 from runtime.inference import language
 from storage.text import word_set
 
@@ -138,9 +139,8 @@ class Tree:
 
     def __init__(self, text: str, sentence: language.Sentence):
         self.text, self.sentence = text, sentence
-        self.tokens: tuple[language.Token, ...] = _with_opening_state(
-            text, _without_announcement(text, _with_copula(text, sentence.tokens))
-        )
+        read = _without_announcement(text, _with_copula(text, sentence.tokens))
+        self.tokens = mended(text, sentence, _with_opening_state(text, read))
         self.relations = [token.relation for token in self.tokens]
         self.children: list[list[int]] = [[] for _ in self.tokens]
         for place, token in enumerate(self.tokens):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from plugins.ingestion.clauses.people import VAGUE
 from plugins.ingestion.clauses.phrases import Claim
-from plugins.ingestion.clauses.predicates import CONDITIONS, MUCH, WHEN, WHERE
+from plugins.ingestion.clauses.predicates import CONDITIONS, MUCH, WHEN, WHERE, is_medicine
 from plugins.ingestion.clauses.tree import Tree
 from plugins.ingestion.facts import PREDICATES, VALUE
 from storage.text import word_set
@@ -60,7 +60,9 @@ def relates(tree: Tree, claim: Claim) -> bool:
         return _is_told_of(tree, claim, kind)
     if claim.predicate.startswith("is_"):
         return token.tag == "PROPN"
-    if token.tag in ("PROPN", "NUM"):
+    if token.tag in ("PROPN", "NUM") or _is_written_large(tree, claim.place):
+        return True
+    if claim.predicate == "take" and is_medicine(token.lemma):
         return True
     if claim.predicate == "habit":
         return token.tag == "VERB" and not tree.of(claim.place, "compound:prt", "xcomp")
@@ -114,6 +116,19 @@ def _is_told_of(tree: Tree, claim: Claim, kind: str) -> bool:
         named = claim.thing[0].isupper()
         return named or not CONDITIONS.isdisjoint([token.lemma.casefold(), claim.thing.casefold()])
     return token.lemma.casefold() not in _EMPTY and kind in _THINGS
+
+
+def _is_written_large(tree: Tree, place: int) -> bool:
+    """Whether a noun is a name by how it is written: "Obsidian" in "I use Obsidian now"."""
+    said = tree.text[tree.sentence.start : tree.sentence.end].split()
+    return (
+        place > 0
+        and tree.tokens[place].tag == "NOUN"
+        and tree.word(place)[:1].isupper()
+        and tree.tokens[place - 1].tag != "PUNCT"
+        and not tree.of(place, "det", "nmod:poss")
+        and 2 * sum(word[:1].isupper() for word in said) <= len(said) + 1
+    )
 
 
 def _is_done(tree: Tree, claim: Claim, kind: str) -> bool:

@@ -107,7 +107,7 @@ def _ending_alike(one: str, other: str) -> int:
 def language_of(text: str) -> str:
     """The language most of whose small words the text has; English when none stands out."""
     counts = dict.fromkeys(LANGUAGES, 0)
-    for word in _WORD.findall(text[:2_000].casefold()):
+    for word in _WORD.findall(text[:2_000].casefold().replace("’", "'")):
         for code in _SPOKEN_BY.get(word, ()):
             counts[code] += 1
     best = max(counts, key=lambda code: (counts[code], code == "en"))

@@ -1,0 +1,62 @@
+"""What takes the place of something in everyday words, and what stands beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.ingestion_harness import JUNE, IngestionHarness
+
+pytestmark = pytest.mark.usefixtures("without_delay")
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("I work at Deloitte", "started a new job at KPMG today"),
+        ("We live in Bristol", "we've moved up to Newcastle"),
+        ("My mum lives in Derby", "Mum's moved to Stoke"),
+        ("My daughter Mia goes to Hillside Primary", "Mia started at Park High School this week"),
+        ("My trainer is Paul", "my new trainer is Kim"),
+        ("My phone number is 07700 900111", "my new phone number is 07700 900222"),
+        ("I'm on sertraline 50mg", "I came off sertraline"),
+        ("I'm on warfarin", "I'm no longer on warfarin"),
+        ("The team meeting is on Tuesdays at 10", "the team meeting is on Wednesdays now"),
+        ("The team meeting is on Tuesdays at 10", "the team meeting has moved to Wednesdays"),
+        ("The rent is 900 a month", "rent is 950 now"),
+        ("My salary is 30k", "my salary has gone up to 34k"),
+        ("The timeout is 30 seconds", "we raised the timeout to 60 seconds"),
+        ("Our CI runs on Jenkins", "our CI runs on GitHub Actions now"),
+        ("I'm single", "I have a boyfriend now"),
+        ("I'm engaged to Theo", "we got married on Saturday"),
+        ("I prefer tea to coffee", "I prefer coffee these days"),
+    ],
+)
+def test_it_takes_the_place(reading: IngestionHarness, first: str, then: str) -> None:
+    kept = reading.hear(first)["events"][0]["memory_id"]
+    event = reading.hear(then, at=JUNE)["events"][0]
+    assert event.get("previous_memory_id") == kept
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("My flat is in York", "my new office is in Leeds"),
+        ("The standup is at 9 on Mondays", "the standup is at 11 on Fridays now"),
+        ("Mia goes to Hillside Primary", "Mia started at the chess club"),
+        ("I'm single", "my sister has a boyfriend now"),
+        ("I prefer trains to planes", "I prefer window seats these days"),
+        ("I prefer tea to coffee", "I prefer coffee in the mornings"),
+        ("I'm engaged to Theo", "my brother got married"),
+        ("I live in Leeds", "we've moved up to third on the waiting list"),
+        ("I have a bike", "I came off my bike"),
+        ("I work at Aldi", "started a second job at Lidl"),
+        ("I have a dog called Rex", "my new dog is called Fido"),
+        ("I have a phone with a cracked screen", "my phone died on the train"),
+        ("I use Notion at work", "I use Excel now for my budget"),
+        ("My salary is 30k", "my bills went up to 400"),
+    ],
+)
+def test_it_stands_beside(reading: IngestionHarness, first: str, then: str) -> None:
+    reading.hear(first)
+    events = reading.hear(then, at=JUNE)["events"]
+    assert not any(event.get("previous_memory_id") for event in events)

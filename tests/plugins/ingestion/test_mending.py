@@ -1,0 +1,76 @@
+"""What readings get wrong of what people type: clauses by a comma alone, "'s" for "has", a value
+after a colon, parents by what they are called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from plugins.ingestion.engine import RuleEngine
+from plugins.ingestion.facts import Said
+from runtime.timestamps import parse
+
+MAY_8 = parse("2026-05-08T12:00:00Z")
+Told = set[tuple[str, str, str, str]]
+
+
+def claims(engine: RuleEngine, text: str) -> Told:
+    facts = asyncio.run(engine.extract([Said("Ada", text)], MAY_8, None)).facts
+    return {(fact.subject, fact.predicate, fact.object, fact.polarity) for fact in facts}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Dad died in 2019, mum's in a care home in Rotherham now",
+            ("Ada's mother", "is_in", "care home in Rotherham", "holds"),
+        ),
+        (
+            "Dad died in 2019, mum's in a care home in Rotherham now",
+            ("Ada's father", "did", "died in 2019", "holds"),
+        ),
+        ("me and Ben split up, i'm back home", ("Ada", "did", "split up", "holds")),
+        ("Mum's moved to Stoke", ("Ada's mother", "lives_in", "Stoke", "holds")),
+        ("Tom's called Tommy", ("Tom", "named", "Tommy", "holds")),
+        (
+            "Main contact at Sutter Ridge: Dolores Amaya.",
+            ("Main contact at Sutter Ridge", "is", "Dolores Amaya", "holds"),
+        ),
+        (
+            "Log retention for EU tenants: 30 days.",
+            ("Log retention for EU tenants", "measures", "30 days", "holds"),
+        ),
+        (
+            "I left Asda, now I'm at the head office doing the accounts",
+            ("Ada", "works_at", "Asda", "ended"),
+        ),
+        ("turns out I'm not allergic to nuts", ("Ada", "allergic_to", "nuts", "denied")),
+        ("I'm no longer on sertraline", ("Ada", "take", "sertraline", "ended")),
+    ],
+)
+def test_it_is_told(engine: RuleEngine, text: str, expected: tuple[str, str, str, str]) -> None:
+    assert expected in claims(engine, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If I win the lottery, I'm moving to Spain",
+        "If you ask me, Tom lives in Leeds",
+        "I think, she's in Leeds",
+        "My phone died on the train, it's an old one",
+    ],
+)
+def test_nothing_holds_or_is_over(engine: RuleEngine, text: str) -> None:
+    told = {(predicate, polarity) for _, predicate, _, polarity in claims(engine, text)}
+    assert told <= {("did", "holds")}
+
+
+def test_a_list_of_things_is_no_value(engine: RuleEngine) -> None:
+    assert claims(engine, "The shopping list: eggs and milk") == set()
+    assert claims(engine, "A note for Ana: the gate is shut") == {
+        ("gate", "is", "shut", "holds"),
+    } or not claims(engine, "A note for Ana: the gate is shut")
