@@ -84,6 +84,12 @@ _RELATIVES = (
     r"(?P<relation>wife|husband|partner|girlfriend|boyfriend|sister|brother|mother|mom|father|dad|"
     r"daughter|son|dog|cat|boss|friend)"
 )
+# Relations by the names that ingestion has for them, so that a profile has each once.
+_AS_CLAIMED = {
+    "wife": "married_to", "husband": "married_to", "partner": "partner_of",
+    "girlfriend": "partner_of", "boyfriend": "partner_of", "mom": "mother", "dad": "father",
+    "dog": "has_pet", "cat": "has_pet",
+}  # fmt: skip
 _PETS = r"(?:\w+ )?(?:dog|cat|parrot|rabbit|hamster|horse|turtle|snake|puppy|kitten)"
 _GAMES = "guitar|piano|violin|drums|cello|flute|tennis|chess|football|soccer|basketball"
 _TASKS = "working on|training for|preparing for|saving for|reading|writing|building"
@@ -190,13 +196,15 @@ def _of_sentence(
             match = pattern.match(sentence, begun.end())
             if match is None or not (value := _value(match)):
                 continue
-            told = _IS.search(match[0]) is not None
-            if is_stated(sentence, begun.start(), match.end()) if told else (
+            is_told = _IS.search(match[0]) is not None
+            if is_stated(sentence, begun.start(), match.end()) if is_told else (
                 is_real(sentence, begun.start())
             ):  # fmt: skip
                 parts = match.groupdict()
                 detail = in_one_spelling(parts.get("detail") or "")
-                yield Observation(key.format(detail or parts.get("relation")), value, confidence)
+                relation = parts.get("relation")
+                told = detail or _AS_CLAIMED.get(relation or "", relation)
+                yield Observation(key.format(told), value, confidence)
 
 
 def _value(match: re.Match[str]) -> str:

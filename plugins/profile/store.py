@@ -375,6 +375,8 @@ def learn(ctx: WriteContext, row: MemoryRow) -> None:
             ctx.digest("profile fact", f"{observation.key}\0{observation.value.casefold()}"),
         )
         fact = ctx[PROFILE_FACTS].get(*key)
+        if fact is None and not observation.holds:
+            key, fact = _meant(ctx, user, observation) or (key, None)
         if fact is None:
             if not observation.holds or ctx[PROFILE_FACTS].count(user) >= FACTS_PER_PROFILE_MAX:
                 continue
@@ -391,6 +393,23 @@ def learn(ctx: WriteContext, row: MemoryRow) -> None:
         ctx[PROFILE_FACTS].put(key, fact)
         if word in fact.evidence:
             ctx[PROFILE_SOURCES].put((row.id, *key), b"")
+
+
+def _meant(
+    ctx: ReadContext, user: bytes, observation: Observation
+) -> tuple[tuple[bytes, bytes], ProfileFactRow] | None:
+    """The one fact that is meant by fewer words where something is over: "I left Asda", of who
+    "works at Asda head office".
+    """
+    wanted = set(observation.value.casefold().split())
+    found = [
+        ((user, key[-1]), fact)
+        for key, fact in ctx[PROFILE_FACTS].scan(user)
+        if fact.key == observation.key
+        and wanted <= set(fact.value.casefold().split())
+        and _last(fact.evidence).holds
+    ]
+    return found[0] if wanted and len(found) == 1 else None
 
 
 def derived(ctx: ReadContext, row: MemoryRow, profile: ProfileRow | None) -> list[Observation]:

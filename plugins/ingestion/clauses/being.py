@@ -170,8 +170,25 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             yield Claim("is", head, thing, polarity, VALUE)
         elif not is_person and token.tag == "PROPN" and tree.kind(head) == "place":
             yield Claim(WHERE, head, thing, polarity)
+        elif _is_own_name(tree, clause, subject.name):
+            yield Claim("named", head, tree.name(head), polarity)
         else:
             yield Claim("is", head, thing, polarity)
+
+
+def _is_own_name(tree: Tree, clause: Clause, speaker: str) -> bool:
+    """ "hi, I'm Marta", which "I'm Scorpio" need not be."""
+    greets = tree.tokens[0].lemma.casefold() in ("hi", "hello", "hey", "hiya")
+    if not greets and tree.name(clause.head).casefold() != speaker.casefold():
+        return False
+    return (
+        clause.subject is not None
+        and tree.word(clause.subject).casefold() == "i"
+        and tree.tokens[clause.head].tag == "PROPN"
+        and tree.kind(clause.head) in ("person", None)
+        and not tree.of(clause.head, "det", "nmod", "amod", "nmod:poss")
+        and not clause.denied
+    )
 
 
 def _at_something(

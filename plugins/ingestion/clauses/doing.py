@@ -153,6 +153,8 @@ def _school(
         is_named = tree.tokens[place].tag == "PROPN" or any(
             tree.tokens[each].tag == "PROPN" for each in tree.of(place, "compound", "nmod:poss")
         )
+        words |= {tree.tokens[each].lemma.casefold() for each in tree.of(place, "compound")}
+        is_named &= words.isdisjoint(_LESSONS)
         if is_there and is_named and not words.isdisjoint(SCHOOLS):
             return place
     return None
@@ -168,6 +170,11 @@ def _name_of_school(tree: Tree, place: int) -> str:
     return f"{thing} {after}" if is_cut else thing
 
 
+# What a school beside the one that somebody goes to is of: "Sunday school", "ballet school".
+_LESSONS = word_set(
+    """sunday saturday summer night evening driving riding ballet dance music drama swimming
+    language stage cookery art"""
+)
 # A job beside the one that somebody has.
 _FURTHER = word_set(
     """second third another extra additional side part-time weekend evening night saturday sunday
@@ -437,6 +444,8 @@ def _changed(
 ) -> Iterator[Claim]:
     place, predicate = found[0]
     name = tree.tokens[clause.verb].lemma
+    if predicate == "lives_in" and tree.tokens[place].lemma.casefold() in _HOMES:
+        place = _town_of(tree, place)
     if predicate in ("lives_in", "stays_in") and (
         subject.kind != "person" or tree.first(clause.verb, "obj") is not None
         or tree.tokens[place].tag != "PROPN" or not is_place(tree, place)
@@ -463,6 +472,19 @@ def _changed(
             case = tree.first(origin, "case")
             if case is not None and tree.tokens[case].lemma == "from":
                 yield Claim("lives_in", origin, thing_of(tree, origin), "ended")
+
+
+def _town_of(tree: Tree, home: int) -> int:
+    """The town of "the Harrogate house", "a flat in Leith"; the home where none is said."""
+    for each in (*tree.of(home, "compound"), *tree.of(home, "nmod")):
+        case = tree.first(each, "case")
+        is_in = case is None or tree.tokens[case].lemma in ("in", "near")
+        if is_in and tree.tokens[each].tag == "PROPN" and not tree.is_time(each):
+            return each
+    return home
+
+
+_HOMES = word_set("house home flat apartment studio cottage bungalow condo")
 
 
 def _is_for_others(tree: Tree, verb: int) -> bool:

@@ -460,8 +460,8 @@ ENGLISH = Language(
         "a am an and are at do for have he her his i in is it it's my not of she that the they "
         "this to was we with you our their they your from because any been were now just when "
         "what who can by has off out up since after before there here longer i'm i've i'd i'll "
-        "you're we're we've they're he's she's that's there's don't doesn't didn't isn't aren't wasn't "
-        "can't won't haven't hasn't couldn't "
+        "you're we're we've they're he's she's that's there's don't doesn't didn't isn't aren't "
+        "wasn't can't won't haven't hasn't couldn't "
         # What is done to "me", which is a small word of other languages.
         "asked called dumped fired gave helped left showed taught told",
     ),

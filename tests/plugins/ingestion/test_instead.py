@@ -43,6 +43,7 @@ def test_it_takes_the_place(reading: IngestionHarness, first: str, then: str) ->
         ("My flat is in York", "my new office is in Leeds"),
         ("The standup is at 9 on Mondays", "the standup is at 11 on Fridays now"),
         ("Mia goes to Hillside Primary", "Mia started at the chess club"),
+        ("Mia goes to Hillside Primary", "Mia goes to Sunday school at St Luke's"),
         ("I'm single", "my sister has a boyfriend now"),
         ("I prefer trains to planes", "I prefer window seats these days"),
         ("I prefer tea to coffee", "I prefer coffee in the mornings"),

@@ -48,6 +48,10 @@ def claims(engine: RuleEngine, text: str) -> Told:
             ("Ada", "works_at", "Asda", "ended"),
         ),
         ("turns out I'm not allergic to nuts", ("Ada", "allergic_to", "nuts", "denied")),
+        ("hi, I'm Marta", ("Ada", "named", "Marta", "holds")),
+        ("I'm Scorpio", ("Ada", "is", "Scorpio", "holds")),
+        ("we settled into the Harrogate house", ("Ada", "lives_in", "Harrogate", "holds")),
+        ("I'm off ramipril now", ("Ada", "take", "ramipril", "ended")),
         ("I'm no longer on sertraline", ("Ada", "take", "sertraline", "ended")),
     ],
 )
@@ -71,6 +75,3 @@ def test_nothing_holds_or_is_over(engine: RuleEngine, text: str) -> None:
 
 def test_a_list_of_things_is_no_value(engine: RuleEngine) -> None:
     assert claims(engine, "The shopping list: eggs and milk") == set()
-    assert claims(engine, "A note for Ana: the gate is shut") == {
-        ("gate", "is", "shut", "holds"),
-    } or not claims(engine, "A note for Ana: the gate is shut")

@@ -74,7 +74,7 @@ SAID = {
     "My favourite colour is teal.": ("favorite.colour", "teal"),
     "My favorite color is ochre.": ("favorite.colour", "ochre"),
     "My birthday is on 10 December": ("born_on", "10 December"),
-    "My dog is called Rex.": ("dog", "Rex"),
+    "My dog is called Rex.": ("has_pet", "Rex"),
     "My sister Maria lives in Rome.": ("sister", "Maria"),
     "I'm training for a marathon": ("doing", "training for a marathon"),
     "I am planning to visit Japan in May": ("plans", "visit Japan in May"),
@@ -401,6 +401,14 @@ def test_sections_tell_what_holds_from_what_held_once(harness: ShardHarness, me:
     assert in_sections(harness, me, "u2") == {"where": (["Rome"], [])}
     harness("memories.delete", who=me, id=moved)
     assert in_sections(harness, me, "u1")["where"] == (["Lisbon"], [])
+
+
+def test_what_is_over_is_meant_by_fewer_words(harness: ShardHarness, me: str) -> None:
+    tell(harness, me, "I live in Leeds and I work at Siemens Energy.", at="2026-05-01")
+    tell(harness, me, "I no longer work at Siemens.", at="2026-06-01")
+    shown = in_sections(harness, me, "u1")
+    assert shown["where"] == (["Leeds"], [])
+    assert shown["work"] == ([], ["Siemens Energy"])
 
 
 def test_a_set_fact_is_in_its_section(harness: ShardHarness, me: str) -> None:
