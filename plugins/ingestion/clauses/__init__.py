@@ -11,6 +11,7 @@
     endings.py     which things are over, or are at another time from now on
     parting.py     who is no longer with whom, or no longer has their work
     replacing.py   what took the place of what
+    ordering.py    what is asked for once and for all: "always answer in bullet points"
     having.py      what somebody has by what they call it: "my car"
     claims.py      clauses as facts
 

@@ -11,6 +11,7 @@ from plugins.ingestion.clauses.clauses import Clause, clauses
 from plugins.ingestion.clauses.doing import doing
 from plugins.ingestion.clauses.endings import ended_things
 from plugins.ingestion.clauses.having import had
+from plugins.ingestion.clauses.ordering import ordered
 from plugins.ingestion.clauses.parting import parted
 from plugins.ingestion.clauses.people import Subject, Talk, note_people, subjects_of
 from plugins.ingestion.clauses.phrases import NOMINAL, Claim, further_of, happened
@@ -69,6 +70,7 @@ def read_facts(
                 made = [(each, claim) for each, claim in made if _is_sure_of_it(claim)]
             found += _facts(tree, clause, made, source, talk)
         found += _had(tree, speaker, source, found)
+        found += _ordered(tree, speaker, source)
         over = {_claimed(fact) for fact in found if fact.polarity == "ended"}
         yield [*(fact for fact in related if _claimed(fact) not in over), *found]
 
@@ -112,6 +114,16 @@ def _had(tree: Tree, speaker: str, source: int, found: list[Fact]) -> list[Fact]
         if tree.tokens[claim.place].certainty >= CERTAINTY_MIN
         and tree.word(claim.place).casefold() not in told
     ]  # fmt: skip
+
+
+def _ordered(tree: Tree, speaker: str, source: int) -> Iterator[Fact]:
+    """What the speaker asks for once and for all."""
+    start, end = tree.tokens[0].start, tree.tokens[-1].end
+    for claim in ordered(tree):
+        yield Fact(
+            speaker, claim.predicate, claim.thing, tree.text[start:end], source, start, end,
+            relates=False,
+        )  # fmt: skip
 
 
 def _facts(

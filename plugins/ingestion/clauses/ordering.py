@@ -1,0 +1,51 @@
+"""What is asked for once and for all: "always answer in bullet points", "never use emojis", "from
+now on call me Liz".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import regex as re
+
+from plugins.ingestion.clauses.phrases import Claim, whole
+from plugins.ingestion.clauses.stating import SUBJECT
+from plugins.ingestion.clauses.tree import Tree
+from storage.text import word_set
+
+# What an assistant does; people tell one another to keep promises and to look after themselves.
+_ANSWERING = word_set(
+    "answer reply respond write use explain format summarise summarize translate call address"
+)
+_ALWAYS = word_set("always never")
+_LEADING = word_set("please pls plz just and so ok okay also but btw")
+_FROM_NOW_ON = ("from now on", "going forward", "in future", "in the future")
+_NO_ORDER = ("aux", "aux:pass", "cop", "advcl", "compound:prt")
+_ONCE_AND_FOR_ALL = re.compile(rf"(?i),? (?:{'|'.join(_FROM_NOW_ON)})$")
+_YOURS = word_set("your yourself it this that them him her there")
+
+
+def ordered(tree: Tree) -> Iterator[Claim]:
+    """What the speaker wants done each time."""
+    verb = next((n for n, token in enumerate(tree.tokens) if token.head < 0), None)
+    if (
+        verb is None
+        or tree.tokens[verb].lemma not in _ANSWERING
+        or tree.sentence.kind == "question"
+    ):
+        return
+    if tree.first(verb, *SUBJECT, *_NO_ORDER) is not None:
+        return
+    if tree.has(verb, "VerbForm=Ger") or tree.has(verb, "Tense=Past"):
+        return
+    told = tree.text[tree.sentence.start : tree.sentence.end].casefold()
+    always = [each for each in tree.of(verb, "advmod") if tree.tokens[each].lemma in _ALWAYS]
+    lead = [tree.tokens[each].lemma.casefold() for each in range(verb) if each not in always]
+    is_standing = bool(always) or any(phrase in told for phrase in _FROM_NOW_ON)
+    if not is_standing or not set(lead) <= _LEADING | {"from", "now", "on", ",", "in", "future"}:
+        return
+    thing = _ONCE_AND_FOR_ALL.sub("", whole(tree, verb))
+    words = set(thing.casefold().split())
+    if " " in thing and words.isdisjoint(_YOURS):
+        never = any(tree.tokens[each].lemma == "never" for each in always)
+        yield Claim("prefers", verb, f"never {thing}" if never else thing, relates=False)
