@@ -7,6 +7,7 @@ end user; event time decides which is older, not arrival.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plugins.graph import (
@@ -47,6 +48,14 @@ EXCLUSIVE = (
     word_set("single bachelor engaged married divorced widowed husband wife"),
     word_set("vegan vegetarian veggie pescatarian omnivore carnivore"),
 )
+# Who is family is nobody's friend or colleague of the same name.
+KIN = frozenset(
+    (
+        *("sister", "brother", "mother", "father", "daughter", "son", "child", "aunt", "uncle"),
+        *("cousin", "niece", "nephew", "grandmother", "grandfather", "granddaughter", "grandson"),
+    )
+)
+_ACQUAINTED = RELATIVES - KIN
 # With whom somebody is who is not single.
 COUPLED = frozenset({"partner_of", "engaged_to", "married_to"})
 PARTNERS = word_set("boyfriend girlfriend partner husband wife fiancé fiancée fiance fiancee")
@@ -332,6 +341,29 @@ def _is_compared(ctx: ReadContext, row: RelationshipRow, fact: Fact) -> bool:
         _COMPARING.split(each.content, maxsplit=1)[1:] for each in find_rows_at(ctx, row.sources)
     ]
     return bool(wanted) and any(wanted <= set(analyze(each[0])) for each in told if each)
+
+
+def is_namesake(ctx: ReadContext, fact: Fact, facts: Sequence[Fact], target: Target) -> bool:
+    """Whether a fact is about somebody who only has the name of somebody known: "my friend Divya",
+    where Divya is a sister. What it says ends nothing of the other one.
+    """
+    for told in facts:
+        if told.predicate not in RELATIVES or told.object != fact.subject or told is fact:
+            continue
+        owner = _thing(ctx, told.subject, None)
+        person = _thing(ctx, told.object, "person")
+        if owner is None or person is None:
+            continue
+        known = {
+            row.type
+            for row in claims_of(ctx, owner.ordinal, None)
+            if row.target == person.ordinal and row.type in RELATIVES
+            and row.valid_to is None and _is_of_scope(ctx, row, target)
+        }  # fmt: skip
+        others = known & KIN if told.predicate in _ACQUAINTED else known & _ACQUAINTED
+        if told.predicate not in known and others and told.predicate in KIN | _ACQUAINTED:
+            return True
+    return False
 
 
 def _told_with(

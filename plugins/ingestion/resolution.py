@@ -47,6 +47,7 @@ from plugins.ingestion.classification import (
     classify,
     event_time,
     is_functional,
+    is_namesake,
     subject_of,
 )
 from plugins.ingestion.corrections import THAT
@@ -296,6 +297,10 @@ def _takes_up(one: Settlement) -> bool:
 def _judged(one: Settlement, fact: Fact) -> Verdict:
     """How a fact stands to what is known; one that corrects a claim takes its place in any case."""
     verdict = classify(one.ctx, fact, one.target)
+    if (verdict.rivals or verdict.ends or verdict.later) and is_namesake(
+        one.ctx, fact, one.statement.facts, one.target
+    ):
+        verdict = Verdict(verdict.kind, known=verdict.known, beside=True)
     for made, claim in one.corrected:
         if made is fact:
             verdict = Verdict(claim.type, known=verdict.known, rivals=[claim])

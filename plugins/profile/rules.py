@@ -147,7 +147,7 @@ _OWNED: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
     (key, re.compile(pattern), confidence)
     for key, pattern, confidence in (
         ("named", rf"name is {_NAME}", 0.9),
-        ("favorite.{}", rf"favou?rite (?P<detail>[a-z]+) is {_THING}", 0.85),
+        ("favorite.{}", rf"fav(?:ou?rite|e)? (?P<detail>[a-z]+) is {_THING}", 0.85),
         ("born_on", rf"birthday is (?:on )?{_THING}", 0.85),
         ("{}", rf"{_RELATIVES} is (?:named |called )?{_NAME}", 0.75),
         (

@@ -386,6 +386,10 @@ def _lasting(tree: Tree, place: int, predicate: str, polarity: Polarity) -> Iter
         yield from workplace(tree, place, polarity)
         yield from work_town(tree, place, polarity)
         return
+    if predicate == "boss" and not (
+        tree.tokens[place].tag == "PROPN" or tree.has(place, "Kind=person")
+    ):
+        return  # "I report to her weekly"
     if predicate == "likes" and polarity == "denied":
         predicate, polarity = "dislikes", "holds"
     whole_list = listed(tree, place)

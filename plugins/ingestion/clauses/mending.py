@@ -165,15 +165,16 @@ def _with_value(text: str, tokens: Tokens) -> Tokens:
 
 
 def _in_clauses(text: str, sentence: language.Sentence, tokens: Tokens) -> Tokens:
-    """ "Dad died in 2019, mum's in a home now" is two clauses, whatever the second one is read to
-    be of the first.
+    """ "Dad died in 2019, mum's in a home now" is two clauses, and so is what goes on with "so",
+    whatever the second one is read to be of the first.
     """
     if sentence.kind == "question" or _word(text, tokens[0]).casefold() in _SUBORDINATE:
         return tokens
     tokens = _with_clitics(text, tokens)
     changed: dict[int, language.Token] = {}
     for place, token in enumerate(tokens):
-        if _word(text, token) not in (",", ";") or place == 0:
+        is_so = token.lemma == "so" and token.tag in ("SCONJ", "ADV", "CCONJ")
+        if not (is_so or _word(text, token) in (",", ";")) or place == 0:
             continue
         head = _next_clause(text, tokens, place)
         if head is None or tokens[head].relation not in _MISREAD:
@@ -189,10 +190,13 @@ def _in_clauses(text: str, sentence: language.Sentence, tokens: Tokens) -> Token
             tokens[n].relation == "mark" for n in _below(tokens, outer)
         ):
             continue
-        changed[head] = tokens[head]._replace(head=outer, relation="parataxis")
+        relation = "conj" if is_so else "parataxis"
+        changed[head] = tokens[head]._replace(head=outer, relation=relation)
+        if is_so:  # "she left, so Luis is my manager now"
+            changed[place] = token._replace(head=head, relation="cc", tag="CCONJ")
         for n in range(place + 1, len(tokens)):  # what a reading tears from it
             beside = tokens[n]
-            if n != head and beside.head == outer and n < head and beside.relation == "advmod":
+            if n != head and beside.head == outer and beside.relation == "advmod":
                 changed[n] = beside._replace(head=head)
     return _relabelled(tokens, changed)
 
@@ -222,7 +226,9 @@ def _next_clause(text: str, tokens: Tokens, mark: int) -> int | None:
                 head > place
                 and 0 <= tokens[head].head < mark
                 and token.lemma not in _RELATIVE
-                and not any(tokens[n].relation in ("mark", "cc") for n in _below(tokens, head))
+                and not any(
+                    tokens[n].relation in ("mark", "cc") and n != mark for n in _below(tokens, head)
+                )
             )
             return head if is_whole and _is_clause(text, tokens, head) else None
     return None
@@ -231,7 +237,9 @@ def _next_clause(text: str, tokens: Tokens, mark: int) -> int | None:
 def _is_clause(text: str, tokens: Tokens, head: int) -> bool:
     """Whether a token has a subject and a verb that tells when it is."""
     below = _below(tokens, head)
-    if not any(tokens[n].relation in _SUBJECTS for n in below):
+    helping = [n for n in below if tokens[n].relation in ("aux", "aux:pass")]
+    told_of = [*below, *(n for each in helping for n in _below(tokens, each))]  # "Ben got" "hired"
+    if not any(tokens[n].relation in _SUBJECTS for n in told_of):
         return False
     return "VerbForm=Fin" in tokens[head].features or any(
         tokens[n].relation in ("cop", "aux", "aux:pass")

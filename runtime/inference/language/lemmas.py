@@ -11,7 +11,7 @@ _WITHOUT_E = regex.compile(
     r"(?:v|u|c|[rd]g|..ag|[cvsu]id|iz|[bcdfgkptz]l|dul|[bcdfghjklmnprstvwxyz][aeio]k"
     r"|..[cdgklnprtviu]at|(?:gr|tr|v|su)ad|(?:xpl|rr|er|nc|ec)od|(?:cl|ll|tr)ud|vit|(?:m|v|qu)ot"
     r"|(?:mm|mp|ec|rib|tit|ll)ut|[rlnoi]s|(?:s|st|f)um|.(?:[mbflv]|ag)in|(?:pl|st|gn|sc|ad|sn)or"
-    r"|[gstj]ur|(?:mp|ep|cl|gl|fl|sh|qu)ar|(?:[pthsfwdm]|qu)ir|typ)$"
+    r"|[gstj]ur|tpon|(?:mp|ep|cl|gl|fl|sh|qu)ar|(?:[pthsfwdm]|qu)ir|typ)$"
 )
 _WITH_E = regex.compile(r"(?:sh|(?:ea|oa|[rniut])ch|x|ck|nk|rk|rm|pt|ct|nt|rd)e$")
 _COMPLETE = frozenset(

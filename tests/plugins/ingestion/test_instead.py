@@ -27,6 +27,8 @@ pytestmark = pytest.mark.usefixtures("without_delay")
         ("The timeout is 30 seconds", "we raised the timeout to 60 seconds"),
         ("Our CI runs on Jenkins", "our CI runs on GitHub Actions now"),
         ("I'm single", "I have a boyfriend now"),
+        ("My trainer is Brad", "Brad moved away so my trainer is Jess now"),
+        ("My sister Divya lives in Pune", "My sister Divya moved to London"),
         ("I'm engaged to Theo", "we got married on Saturday"),
         ("I prefer tea to coffee", "I prefer coffee these days"),
     ],
@@ -40,6 +42,8 @@ def test_it_takes_the_place(reading: IngestionHarness, first: str, then: str) ->
 @pytest.mark.parametrize(
     ("first", "then"),
     [
+        ("My sister Divya lives in Pune", "My friend Divya moved to London"),
+        ("My friend Omar works at Shell", "My cousin Omar left Shell"),
         ("My flat is in York", "my new office is in Leeds"),
         ("The standup is at 9 on Mondays", "the standup is at 11 on Fridays now"),
         ("Mia goes to Hillside Primary", "Mia started at the chess club"),
