@@ -11,7 +11,7 @@ COMPLETED = {
     "provid": "provide", "resid": "reside", "reduc": "reduce", "danc": "dance",
     "realiz": "realize", "juggl": "juggle", "crav": "crave", "expresse": "express",
     "discusse": "discuss", "hik": "hike", "practic": "practice", "prepp": "prep", "jogg": "jog",
-    "relocat": "relocate", "migrat": "migrate", "upgrad": "upgrade", "trad": "trade",
+    "relocat": "relocate", "postpon": "postpone", "migrat": "migrate", "upgrad": "upgrade", "trad": "trade",
     "pursu": "pursue", "servic": "service", "guid": "guide", "rehears": "rehearse",
     "captur": "capture", "explor": "explore", "imagin": "imagine", "chatt": "chat",
     "publishe": "publish", "mixe": "mix", "damag": "damage", "explod": "explode",
