@@ -6,6 +6,7 @@ import logging
 import os
 import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from runtime import cluster
@@ -27,15 +28,16 @@ def main(kept: str, data_dir: str, address: str, loss: str) -> int:
     loss     what has ended that Ray cannot do without, if anything
     """
     run_directory = RunDirectory.of(Path(data_dir))
-    run_directory.close_front_door()
     try:
-        with os.fdopen(int(kept), "rb") as file:
-            settings: Settings = pickle.load(file)
-        configure_logging(settings)
-        if loss:
-            log.critical("%s; the service stops", loss)
-        else:
-            rejoin(settings, address)
+        # Both take seconds, and neither needs the other.
+        with ThreadPoolExecutor(1) as beside:
+            door = beside.submit(run_directory.close_front_door)
+            settings = _settings(int(kept))
+            if loss:
+                log.critical("%s; the service stops", loss)
+            else:
+                rejoin(settings, address)
+            door.result()
     except Exception:  # such as of a release that was exchanged meanwhile
         log.exception("Ray cannot be reached; the next start recovers from what is on disk")
         run_directory.end_processes()
@@ -46,6 +48,13 @@ def main(kept: str, data_dir: str, address: str, loss: str) -> int:
         run_directory.remove()
     remember_object_store(settings)
     return 1 if loss else 0
+
+
+def _settings(kept: int) -> Settings:
+    with os.fdopen(kept, "rb") as file:
+        settings: Settings = pickle.load(file)
+    configure_logging(settings)
+    return settings
 
 
 if __name__ == "__main__":
