@@ -395,12 +395,17 @@ def learn(ctx: WriteContext, row: MemoryRow) -> None:
             ctx[PROFILE_SOURCES].put((row.id, *key), b"")
 
 
+_OF_PLACES = frozenset({"works_at", "studies_at"})
+
+
 def _meant(
     ctx: ReadContext, user: bytes, observation: Observation
 ) -> tuple[tuple[bytes, bytes], ProfileFactRow] | None:
     """The one fact that is meant by fewer words where something is over: "I left Asda", of who
     "works at Asda head office".
     """
+    if observation.key not in _OF_PLACES:
+        return None  # who is not allergic to nuts may be to pine nuts
     wanted = set(observation.value.casefold().split())
     found = [
         ((user, key[-1]), fact)

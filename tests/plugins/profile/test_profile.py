@@ -411,6 +411,12 @@ def test_what_is_over_is_meant_by_fewer_words(harness: ShardHarness, me: str) ->
     assert shown["work"] == ([], ["Siemens Energy"])
 
 
+def test_who_is_not_allergic_to_nuts_may_be_to_pine_nuts(harness: ShardHarness, me: str) -> None:
+    tell(harness, me, "I'm allergic to pine nuts.", at="2026-05-01")
+    tell(harness, me, "I'm not allergic to nuts.", at="2026-06-01")
+    assert in_sections(harness, me, "u1")["health_and_diet"] == (["pine nuts"], [])
+
+
 def test_a_set_fact_is_in_its_section(harness: ShardHarness, me: str) -> None:
     body = {"static": [{"key": "diet", "value": "vegan"}, {"key": "crm_id", "value": "7"}]}
     (section,) = harness("profile.update", body, who=me, query={"user_id": "x"}).body["sections"]
