@@ -33,11 +33,12 @@ def first_sentence(text: str) -> tuple[int, int] | None:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
+    start = read = 0  # nothing from start to read is a letter or a digit
     ends = (match.end() for match in _END.finditer(text) if not _is_abbreviated(text, match))
     for end in chain(ends, [len(text)]):
-        stripped = text[start:end].strip()
-        if any(char.isalnum() for char in stripped):
+        has_words, read = any(char.isalnum() for char in text[read:end]), end
+        if has_words:
+            stripped = text[start:end].strip()
             first = start + text[start:end].index(stripped)
             yield first, first + len(stripped)
             start = end
