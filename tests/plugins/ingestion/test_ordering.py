@@ -24,6 +24,8 @@ def preferred(engine: RuleEngine, text: str) -> list[str]:
     [
         ("pls always answer in bullet points", "answer in bullet points"),
         ("Always use metric units please.", "use metric units"),
+        ("From now on, answer in French", "answer in French"),
+        ("Never use exclamation marks", "never use exclamation marks"),
         ("Never use emojis.", "never use emojis"),
         ("From now on call me Liz.", "call me Liz"),
         ("Please answer in English from now on", "answer in English"),
@@ -43,6 +45,16 @@ def test_it_is_wanted_each_time(engine: RuleEngine, text: str, wanted: str) -> N
         "I always write tests first",
         "Should I always use metric units?",
         "She said always use metric units",
+        "Always use protection",
+        "Never use the lift in a fire",
+        "Never reply to spam",
+        "Never answer the door to strangers",
+        "Call the office from now on",
+        "Always call us first",
+        "Always answer in bullet points, she said",
+        "Use 'from now on' in a sentence",
+        "Write a letter to the council about parking in the future",
+        "Explain what happens in future if I always use cash",
     ],
 )
 def test_nothing_is_wanted_each_time(engine: RuleEngine, text: str) -> None:
