@@ -26,9 +26,12 @@ _SUBORDINATE = word_set(
 _TELLING = word_set(
     """think guess believe suppose imagine wish hope doubt wonder pretend dream expect seem hear say
     tell ask claim assume feel suggest bet swear promise know mean remember forget realise realize
-    find see mention reckon figure fear worry warn explain insist admit agree decide"""
+    find see mention reckon figure fear worry warn explain insist admit agree decide text write
+    joke shout read go texted reply answer email message post tweet sing type tease lie"""
 )
+_UNSURE = word_set("would could might may should must ought shall will")
 _NAMING = word_set("call name give pay teach show offer tell send ask")
+_STATES = word_set("divorce marry engage separate retire")
 _PARENTS = word_set(
     """mum mom mam mummy mommy mother dad daddy father nan nana gran granny grandma grandmother
     grandad granddad grandpa grandfather"""
@@ -93,9 +96,9 @@ def _with_perfect(text: str, tokens: Tokens) -> Tokens:
         own = [n for n in _below(tokens, after) if tokens[n].relation in _SUBJECTS and n < place]
         if verb.tag != "VERB" or "Tense=Past" not in verb.features or not own:
             continue
-        if verb.lemma in _NAMING:
-            continue  # "Tom's called Tommy"
         has_object = any(tokens[n].relation == "obj" for n in _below(tokens, after))
+        if verb.lemma in _NAMING or (verb.lemma in _STATES and not has_object):
+            continue  # "Tom's called Tommy", "Tom's divorced"
         is_had = token.relation in ("aux", "case") and token.tag in ("AUX", "PART")
         is_had &= token.head in (after, own[0])
         is_had |= token.relation == "aux:pass" and has_object
@@ -186,10 +189,12 @@ def _in_clauses(text: str, sentence: language.Sentence, tokens: Tokens) -> Token
             outer = tokens[outer].head
         if not 0 <= outer < place or not _is_clause(text, tokens, outer):
             continue
-        if tokens[outer].lemma in _TELLING or any(
-            tokens[n].relation == "mark" for n in _below(tokens, outer)
-        ):
+        is_told = tokens[outer].lemma in _TELLING or _word(text, tokens[outer]) in _TELLING
+        if is_told or any(tokens[n].relation == "mark" for n in _below(tokens, outer)):
             continue
+        is_thus = is_so or tokens[place + 1].lemma == "so"
+        if is_thus and any(tokens[n].lemma in _UNSURE for n in _below(tokens, outer)):
+            continue  # "Ana might leave, so Luis is my manager then"
         relation = "conj" if is_so else "parataxis"
         changed[head] = tokens[head]._replace(head=outer, relation=relation)
         if is_so:  # "she left, so Luis is my manager now"

@@ -59,6 +59,8 @@ def test_it_takes_the_place(reading: IngestionHarness, first: str, then: str) ->
         ("I have a phone with a cracked screen", "my phone died on the train"),
         ("I use Notion at work", "I use Excel now for my budget"),
         ("My salary is 30k", "my bills went up to 400"),
+        ("I live in Leeds", "Tom texted, I live in Stoke now"),
+        ("My manager is Ana", "Ana might leave, so Luis is my manager then"),
     ],
 )
 def test_it_stands_beside(reading: IngestionHarness, first: str, then: str) -> None:

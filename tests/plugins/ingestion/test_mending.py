@@ -52,6 +52,7 @@ def claims(engine: RuleEngine, text: str) -> Told:
         ("I'm Scorpio", ("Ada", "is", "Scorpio", "holds")),
         ("we settled into the Harrogate house", ("Ada", "lives_in", "Harrogate", "holds")),
         ("I'm off ramipril now", ("Ada", "take", "ramipril", "ended")),
+        ("Tom's divorced", ("Tom", "is", "divorced", "holds")),
         ("I'm no longer on sertraline", ("Ada", "take", "sertraline", "ended")),
     ],
 )
