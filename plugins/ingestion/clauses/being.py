@@ -209,6 +209,14 @@ def _at_something(
     elif is_person and preposition in ("on", "off") and is_medicine(token.lemma):
         over = "denied" if clause.denied or clause.ended else "ended"
         is_over = preposition == "off"
+        if is_over and (clause.denied or clause.ended):
+            return  # "I'm not off warfarin"
+        if is_over and any(
+            tree.tokens[case].lemma in ("for", "until", "till")
+            for each in (*tree.of(head, "obl"), *tree.of(head, "nmod"))
+            for case in tree.of(each, "case")
+        ):
+            return  # "I'm off warfarin for a week"
         yield Claim("take", head, thing_of(tree, head), over if is_over else polarity)
     else:
         away = (

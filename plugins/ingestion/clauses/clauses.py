@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from plugins.ingestion.clauses.denying import is_limited, negations
-from plugins.ingestion.clauses.predicates import ANIMALS
+from plugins.ingestion.clauses.predicates import ANIMALS, SEVERAL
 from plugins.ingestion.clauses.quoting import titles
 from plugins.ingestion.clauses.stating import (
     STATED_BY,
@@ -107,7 +107,7 @@ def _clause(tree: Tree, head: int) -> Clause | None:
     if link and not auxiliaries and not tree.has(head, "Tense=Past"):  # "we can meet and have fun"
         auxiliaries |= {tree.tokens[each].lemma for each in tree.of(token.head, "aux")} & {"can"}
     near = [*tree.children[head], *tree.children[verb]]
-    words = {tree.tokens[each].lemma for each in near}
+    words = {tree.tokens[each].lemma for each in near if not _is_now_and_then(tree, each)}
     is_denied = bool(negations(tree, near))
     if is_relative and _is_said_not_to_be(tree, token.head):  # "it wasn't Ben who broke it"
         if is_denied or inner.ended:
@@ -133,10 +133,17 @@ def _clause(tree: Tree, head: int) -> Clause | None:
         past=past,
         passive=inner.passive or tree.first(head, "nsubj:pass", "aux:pass") is not None,
         begins=inner.begins,
-        instead=bool(words & INSTEAD) or _is_of_these_days(tree, near) or _is_new(tree, subject),
+        instead=bool(words & INSTEAD)
+        or _is_of_these_days(tree, near)
+        or (_is_new(tree, subject) and "will" not in auxiliaries),
         aside=past and _is_aside(tree, head),
         duty="must" in auxiliaries,
     )
+
+
+def _is_now_and_then(tree: Tree, place: int) -> bool:
+    after = [tree.word(n).casefold() for n in range(place, min(place + 3, len(tree.tokens)))]
+    return after in (["now", "and", "then"], ["now", "and", "again"])
 
 
 def _is_of_these_days(tree: Tree, places: list[int]) -> bool:
@@ -151,7 +158,7 @@ def _is_new(tree: Tree, subject: int | None) -> bool:
     """ "my new trainer is Kim", in the place of whoever was it before."""
     return (
         subject is not None
-        and tree.tokens[subject].lemma.casefold() not in ANIMALS
+        and tree.tokens[subject].lemma.casefold() not in ANIMALS | SEVERAL
         and bool(tree.of(subject, "nmod:poss"))
         and any(tree.tokens[each].lemma == "new" for each in tree.of(subject, "amod"))
     )

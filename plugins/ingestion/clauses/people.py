@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import regex as re
 
 from plugins.ingestion.clauses.clauses import Clause
-from plugins.ingestion.clauses.predicates import ANIMALS, is_work
+from plugins.ingestion.clauses.predicates import ANIMALS, SEVERAL, is_work
 from plugins.ingestion.clauses.stating import CONDITIONS, UNSURE
 from plugins.ingestion.clauses.tree import ASIDES, Tree
 from plugins.ingestion.rules.english import ENGLISH
@@ -214,6 +214,12 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
         return Subject(tree.word(place), kind="animal")
     if token.tag == "NUM" and word.isalpha():
         return None  # "one of my favourites"
+    if (
+        token.tag == "PROPN"
+        and tree.kind(place) != "person"
+        and any(tree.word(each).casefold() in _THEIRS for each in tree.of(place, "nmod:poss"))
+    ):
+        return None  # "their CI"
     if token.tag == "PROPN" or (token.tag in ("NUM", "SYM", "X") and len(word) > 1):
         return Subject(tree.name(place), kind=tree.kind(place) or "")
     if token.tag != "NOUN" or (token.lemma in VAGUE and not _is_own_day(tree, place)):
@@ -226,7 +232,9 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
         if relation is None:
             named = called(tree, place)
             own = thing_of(tree, place, frozenset({"nmod:poss"}))
-            own = f"{owner}'s {own.removeprefix('new ').removeprefix('current ')}"
+            if token.lemma.casefold() not in SEVERAL:
+                own = own.removeprefix("new ").removeprefix("current ")
+            own = f"{owner}'s {own}"
             thing = own if named is None else tree.name(named, without=place)
             return Subject(thing, kind=tree.kind(place) or "")
         return relative_of(tree, place, owner, talk)
@@ -246,6 +254,9 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
     if pointing or tree.first(place, "det", "compound", "nummod", "nmod") is None:
         return None  # "dogs", "good food": of all there are
     return Subject(thing_of(tree, place), kind=tree.kind(place) or "")
+
+
+_THEIRS = word_set("their your his her")
 
 
 def is_labelled(tree: Tree, place: int) -> bool:

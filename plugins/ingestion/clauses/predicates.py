@@ -117,6 +117,13 @@ ANIMALS = word_set(
     ferret snake pup kitty beagle lurcher retriever terrier spaniel poodle labrador collie
     guinea-pig"""
 )
+# Of whom and of what somebody may well have several: a new one takes the place of none.
+SEVERAL = word_set(
+    """student pupil patient client customer tenant lodger housemate flatmate roommate teammate
+    classmate workmate colleague coworker co-worker intern trainee apprentice recruit hire mentee
+    employee assistant friend neighbour neighbor guest member recipe book song tattoo plant game
+    app hobby project course"""
+)
 # What somebody takes who is "on" it, by how such names end.
 _MEDICINE = re.compile(
     r"(?i)\p{L}{2,}(?:pril|sartan|statin|olol|azole|cillin|mycin|cycline|formin|oxetine|aline|apine"
@@ -127,6 +134,7 @@ _MEDICINES = word_set(
     """insulin pill medication medicine meds statin steroid antibiotic antidepressant painkiller
     beta-blocker inhaler hrt lithium citalopram aspirin paracetamol"""
 )
+_NO_MEDICINES = word_set("magazine magazines adrenaline saline")  # that end as those do
 _WORK = re.compile(
     r"(?i)\p{L}*(?:er|or|ist|ian|medic|nurse|chef|cook|pilot|judge|clerk|architect|coach|vet|analyst"
     r"|guide|mechanic|accountant|assistant|consultant|student|agent|surgeon|attorney|apprentice|"
@@ -146,7 +154,9 @@ _NO_WORK = word_set(
 
 def is_medicine(lemma: str) -> bool:
     small = lemma.casefold()
-    return small in _MEDICINES or _MEDICINE.fullmatch(small) is not None
+    return small in _MEDICINES or (
+        small not in _NO_MEDICINES and _MEDICINE.fullmatch(small) is not None
+    )
 
 
 def is_work(lemma: str) -> bool:

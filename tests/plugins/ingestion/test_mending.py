@@ -74,5 +74,9 @@ def test_nothing_holds_or_is_over(engine: RuleEngine, text: str) -> None:
     assert told <= {("did", "holds")}
 
 
+def test_what_ends_as_a_medicine_does_need_be_none(engine: RuleEngine) -> None:
+    assert ("Ada", "take", "magazine", "holds") not in claims(engine, "I'm on a magazine")
+
+
 def test_a_list_of_things_is_no_value(engine: RuleEngine) -> None:
     assert claims(engine, "The shopping list: eggs and milk") == set()
