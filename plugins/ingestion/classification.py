@@ -59,6 +59,8 @@ _ACQUAINTED = RELATIVES - KIN
 # With whom somebody is who is not single.
 COUPLED = frozenset({"partner_of", "engaged_to", "married_to"})
 PARTNERS = word_set("boyfriend girlfriend partner husband wife fiancé fiancée fiance fiancee")
+# What is said of them; a "tennis partner" and an "ex husband" are others.
+_DEAR = word_set("new lovely great wonderful nice kind serious steady long-term")
 _COMPARING = re.compile(r"\b(?:to|over|than|rather than|instead of)\b", re.IGNORECASE)
 TOLD_LATE_MS = 31 * DAY_MS  # what was over for longer before something was told is something else
 OF_LATE_MS = 366 * DAY_MS
@@ -320,8 +322,9 @@ def _passed(
 ) -> list[RelationshipRow]:
     """What somebody was before what they are now with somebody: single, or engaged."""
     words = set(fact.object.casefold().split())
+    is_partner = bool(words & PARTNERS) and words <= PARTNERS | _DEAR
     claims: list[RelationshipRow] = []
-    if fact.predicate in COUPLED or (fact.predicate == "has" and words & PARTNERS):
+    if fact.predicate in COUPLED or (fact.predicate == "has" and is_partner):
         single = [row for row in claims_of(ctx, subject.ordinal, "is") if row.valid_to is None]
         things = get_entities(ctx, [row.target for row in single])
         claims = [
@@ -336,11 +339,17 @@ def _passed(
 
 def _is_compared(ctx: ReadContext, row: RelationshipRow, fact: Fact) -> bool:
     """Whether what is preferred now is what something else was preferred to: "tea to coffee"."""
-    wanted = set(analyze(fact.object))
+    (thing,) = get_entities(ctx, [row.target])
+    if thing is None or not (wanted := set(analyze(fact.object))):
+        return False
+    known = set(analyze(thing.name))
     told = [
         _COMPARING.split(each.content, maxsplit=1)[1:] for each in find_rows_at(ctx, row.sources)
     ]
-    return bool(wanted) and any(wanted <= set(analyze(each[0])) for each in told if each)
+    if wanted & known or not any(wanted <= set(analyze(each[0])) for each in told if each):
+        return False  # "I prefer going to the beach" prefers the beach to nothing
+    over = _COMPARING.split(fact.text, maxsplit=1)[1:]  # "coffee to tea", not "to chocolate"
+    return not over or known <= set(analyze(over[0]))
 
 
 def is_namesake(ctx: ReadContext, fact: Fact, facts: Sequence[Fact], target: Target) -> bool:

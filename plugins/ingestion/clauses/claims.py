@@ -35,6 +35,8 @@ _NO_THINGS = word_set(
     bit time way here so"""
 )
 _DATED = ("did", "plans")
+# Of these somebody has several things at a time, which one more takes the place of none of.
+_MANY = word_set("uses take wear eat grow cook")
 _MORE = word_set("too also additionally")
 # "in the mornings", "on weekdays", "for breakfast": what holds then need not hold at other times.
 _AT_TIMES = re.compile(
@@ -154,7 +156,7 @@ def _facts(
         dated = claim.changes or since or clause.begins or claim.predicate in _DATED
         dated &= claim.predicate != WHEN  # its date is when it is, not since when that holds
         is_instead = clause.instead or (claim.changes and claim.predicate == "lives_in")
-        if claim.predicate == "uses":  # what for, nobody knows: "I use Excel now"
+        if claim.predicate in _MANY:  # "I use Excel now" for who knows what
             is_instead &= "instead" in words
         held = phrase if claim.place in phrase else [*phrase, *tree.phrase(claim.place)]
         if claim.predicate == "did":
@@ -169,7 +171,8 @@ def _facts(
             detail=claim.detail, confidence=round(certainty, 3), also=claim.also,
             relates=relates(tree, claim), instead=holds and is_instead,
             beside=is_one_more or (bool(at_times) and not claim.changes
-                                   and not _is_then_instead(tree, clause, claim)),
+                                   and not _is_then_instead(tree, clause, claim))
+            or (claim.predicate == "prefers" and _is_of_a_case(tree, clause, claim)),
             by=claim.by,
         )  # fmt: skip
 
@@ -179,6 +182,26 @@ def _is_then_instead(tree: Tree, clause: Clause, claim: Claim) -> bool:
     return claim.predicate == WHEN and clause.instead and tree.is_time(claim.place) and (
         not tree.of(claim.place, "nmod", "nummod")
     )  # fmt: skip
+
+
+def _is_of_a_case(tree: Tree, clause: Clause, claim: Claim) -> bool:
+    """Whether it is preferred at times, or for something: "sometimes I prefer coffee", "I prefer
+    Java for big systems".
+    """
+    beside = [*tree.children[clause.verb], *tree.of(claim.place, "nmod", "advcl", "acl:relcl")]
+    return any(
+        tree.relations[each] in ("advcl", "acl:relcl")
+        or tree.tokens[each].lemma.casefold() in _AT_TIMES_ONLY
+        or any(tree.tokens[case].lemma in _CASES for case in tree.of(each, "case"))
+        for each in beside
+    )
+
+
+_AT_TIMES_ONLY = word_set(
+    """sometimes often usually mostly normally generally occasionally rarely tonight today then
+    sometime whenever"""
+)
+_CASES = word_set("at in on for with during after before")
 
 
 def _sure(tree: Tree, clause: Clause, claim: Claim) -> tuple[str, float] | None:
