@@ -79,6 +79,9 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         yield from _stopped(tree, clause, subject)
         return
     places = objects(tree, verb)
+    if name in STATUS and not places and is_of_another_time(tree, verb):  # "was married before"
+        yield from happened(tree, clause)
+        return
     if name in STATUS and not places and (clause.passive or clause.past):  # "got married"
         thing = STATUS[name]
         yield Claim("is", verb, thing, polarity, changes=True)
@@ -155,9 +158,21 @@ def _school(
         )
         words |= {tree.tokens[each].lemma.casefold() for each in tree.of(place, "compound")}
         is_named &= words.isdisjoint(_LESSONS)
+        last = _name_of_school(tree, place).partition(" of ")[0].split()[-1:]
+        is_named &= not any(each.islower() and each not in SCHOOLS for each in last)  # "library"
         if is_there and is_named and not words.isdisjoint(SCHOOLS):
-            return place
+            return None if _is_for_a_while(tree, clause.verb) else place
     return None
+
+
+def _is_for_a_while(tree: Tree, verb: int) -> bool:
+    """ "goes to Park School for band practice", "after school": where somebody need not learn."""
+    cases = [
+        tree.tokens[case].lemma
+        for each in tree.of(verb, "obl", "obl:unmarked")
+        for case in tree.of(each, "case")
+    ]
+    return not {"for", "after", "before", "during"}.isdisjoint(cases)
 
 
 def _name_of_school(tree: Tree, place: int) -> str:
@@ -178,7 +193,7 @@ _LESSONS = word_set(
 # A job beside the one that somebody has.
 _FURTHER = word_set(
     """second third another extra additional side part-time weekend evening night saturday sunday
-    holiday summer temp"""
+    holiday summer temp voluntary volunteer freelance unpaid casual blog first"""
 )
 
 
@@ -194,6 +209,8 @@ _WAYS = word_set("up down over out across on in")
 
 def _works(tree: Tree, verb: int, job: int, name: str, polarity: Polarity) -> Iterator[Claim]:
     """ "got a job at Spotify", where a reading may take the place for one of the getting."""
+    if name == "find" and any(tree.of(each, "acl:relcl") for each in tree.phrase(job)):
+        return  # "found a job at Lidl that looks interesting"
     kinds = {tree.tokens[each].lemma.casefold() for each in tree.of(job, "amod", "compound", "det")}
     if tree.tokens[job].lemma in JOBS and name in GETTING | {"have"} and kinds.isdisjoint(_FURTHER):
         at = list(workplace(tree, job, polarity))
@@ -387,7 +404,8 @@ def _lasting(tree: Tree, place: int, predicate: str, polarity: Polarity) -> Iter
         yield from work_town(tree, place, polarity)
         return
     if predicate == "boss" and not (
-        tree.tokens[place].tag == "PROPN" or tree.has(place, "Kind=person")
+        (tree.tokens[place].tag == "PROPN" and tree.kind(place) != "place")
+        or tree.has(place, "Kind=person")
     ):
         return  # "I report to her weekly"
     if predicate == "likes" and polarity == "denied":
@@ -404,6 +422,8 @@ def _lasting(tree: Tree, place: int, predicate: str, polarity: Polarity) -> Iter
         token = tree.tokens[each]
         named = called(tree, each)
         relation = RELATIVES.get(token.lemma)
+        if token.lemma == "partner" and tree.of(each, "compound"):
+            relation = None  # "a gym partner called Sam"
         if relation and any(
             tree.word(one).casefold() not in FIRST for one in tree.of(each, "nmod:poss")
         ):
@@ -450,6 +470,9 @@ def _changed(
     name = tree.tokens[clause.verb].lemma
     if predicate == "lives_in" and tree.tokens[place].lemma.casefold() in _HOMES:
         place = _town_of(tree, place)
+    if predicate == "lives_in" and _is_for_a_time(tree, clause.verb):
+        yield from happened(tree, clause)
+        return
     if predicate in ("lives_in", "stays_in") and (
         subject.kind != "person" or tree.first(clause.verb, "obj") is not None
         or tree.tokens[place].tag != "PROPN" or not is_place(tree, place)
@@ -476,6 +499,16 @@ def _changed(
             case = tree.first(origin, "case")
             if case is not None and tree.tokens[case].lemma == "from":
                 yield Claim("lives_in", origin, thing_of(tree, origin), "ended")
+
+
+def _is_for_a_time(tree: Tree, verb: int) -> bool:
+    """ "moved to Paris for the summer"."""
+    around = [each for place in tree.of(verb, "obl") for each in (place, *tree.of(place, "nmod"))]
+    return any(
+        tree.is_time(each) and tree.tokens[case].lemma == "for"
+        for each in around
+        for case in tree.of(each, "case")
+    )
 
 
 def _town_of(tree: Tree, home: int) -> int:

@@ -97,6 +97,8 @@ def _moved(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tup
         return
     place = clause.subject if clause.passive else tree.first(verb, "obj")
     if place is None and (lemma in _SHIFTING or (lemma in _RISING and _is_up_or_down(tree, verb))):
+        if any(tree.of(each, "advcl", "acl:relcl") for each in (verb, *tree.of(verb, "obl"))):
+            return  # "my weight dropped to 70 kg when I was ill"
         place = clause.subject  # "the standup has moved to ten", "the rent went up to 950"
     if place is None or lemma not in _MOVING | _SETTING | _RISING or tree.tokens[place].tag not in (
         "NOUN", "PROPN"
@@ -113,7 +115,7 @@ def _moved(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tup
         if case is None or tree.tokens[case].lemma not in ("to", "until", "till"):
             continue
         told = tree.text_of(tree.phrase(goal, ASIDES | {"case", "advmod"}))
-        if is_narrow and lemma in _SETTING | _RISING:
+        if is_narrow and (lemma in _SETTING | _RISING or place == clause.subject):
             continue
         if is_duration(tree, goal):
             yield about, Claim(MUCH, goal, told, changes=True)

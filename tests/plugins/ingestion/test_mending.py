@@ -78,5 +78,10 @@ def test_what_ends_as_a_medicine_does_need_be_none(engine: RuleEngine) -> None:
     assert ("Ada", "take", "magazine", "holds") not in claims(engine, "I'm on a magazine")
 
 
+def test_where_somebody_reports_is_nobody(engine: RuleEngine) -> None:
+    told = claims(engine, "I report to Birmingham tomorrow")
+    assert not any(predicate == "boss" for _, predicate, _, _ in told)
+
+
 def test_a_list_of_things_is_no_value(engine: RuleEngine) -> None:
     assert claims(engine, "The shopping list: eggs and milk") == set()
