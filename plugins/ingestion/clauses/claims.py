@@ -46,6 +46,11 @@ _AT_TIMES = re.compile(
     r"|for (?:breakfast|lunch|dinner|supper|dessert)|(?:part|some) of the (?:year|week|time))\b",
     re.IGNORECASE,
 )
+# Whoever stands in for somebody takes their place for a while.
+_FOR_NOW = re.compile(
+    r"\b(?:for now|for the time being|for the moment|this week|temporarily|until|till)\b",
+    re.IGNORECASE,
+)
 _NO_QUOTES = str.maketrans("", "", '"“”„«»')
 _BESIDE = frozenset({"conj", "parataxis", "advcl", "punct", "discourse", "cc"})
 
@@ -172,6 +177,7 @@ def _facts(
             relates=relates(tree, claim), instead=holds and is_instead,
             beside=is_one_more or (bool(at_times) and not claim.changes
                                    and not _is_then_instead(tree, clause, claim))
+            or (claim.predicate in ("boss", WHEN) and _FOR_NOW.search(told) is not None)
             or (claim.predicate == "prefers" and _is_of_a_case(tree, clause, claim)),
             by=claim.by,
         )  # fmt: skip

@@ -86,6 +86,8 @@ def test_it_takes_the_place(reading: IngestionHarness, first: str, then: str) ->
         ("I work at Aldi", "I started a voluntary position at Oxfam"),
         ("I work at Aldi", "I found a job at Lidl that looks interesting"),
         ("I work at Aldi", "I got my first job at Lidl when I was 16"),
+        ("My boss is Ana", "Ana's ill, so Luis is my boss for now"),
+        ("My boss is Ana", "Ana's on leave, so Luis is my boss this week"),
         ("I live in Leeds", "Tom texted, I live in Stoke now"),
         ("My manager is Ana", "Ana might leave, so Luis is my manager then"),
     ],
