@@ -12,6 +12,7 @@
     parting.py     who is no longer with whom, or no longer has their work
     replacing.py   what took the place of what
     ordering.py    what is asked for once and for all: "always answer in bullet points"
+    schooling.py   where somebody learns
     having.py      what somebody has by what they call it: "my car"
     claims.py      clauses as facts
 

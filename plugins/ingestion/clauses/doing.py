@@ -34,13 +34,12 @@ from plugins.ingestion.clauses.predicates import (
     GONE,
     JOBS,
     LASTING,
-    SCHOOLING,
-    SCHOOLS,
     SOLD,
     STATUS,
     is_work,
 )
 from plugins.ingestion.clauses.replacing import replaced
+from plugins.ingestion.clauses.schooling import name_of_school, school_of
 from plugins.ingestion.clauses.stating import SUPPOSING, carries_on, considered
 from plugins.ingestion.clauses.tree import Tree
 from plugins.ingestion.facts import ANY, Polarity
@@ -79,12 +78,8 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         yield from _stopped(tree, clause, subject)
         return
     places = objects(tree, verb)
-    if name in STATUS and not places and is_of_another_time(tree, verb):  # "was married before"
-        yield from happened(tree, clause)
-        return
-    if name in STATUS and not places and (clause.passive or clause.past):  # "got married"
-        thing = STATUS[name]
-        yield Claim("is", verb, thing, polarity, changes=True)
+    if name in STATUS and not places and (clause.passive or clause.past):
+        yield from _status(tree, clause, name, polarity)
         return
     keys = [(each, (_way(tree, each, name, case), case)) for each, case in places]
     changing = [(each, CHANGING[key]) for each, key in keys if key in CHANGING]
@@ -126,9 +121,9 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         # "we're flying to Rome in June"
         yield Claim("plans", verb, whole(tree, verb), polarity, relates=False)
         return
-    if (school := _school(tree, clause, subject, keys)) is not None:
+    if (school := school_of(tree, clause, subject, keys)) is not None:
         yield Claim(
-            "studies_at", school, _name_of_school(tree, school), polarity, changes=clause.past
+            "studies_at", school, name_of_school(tree, school), polarity, changes=clause.past
         )
         return
     lasting = [(each, LASTING[key]) for each, key in keys if key in LASTING]
@@ -143,53 +138,14 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     yield from _other(tree, clause, subject, places, polarity)
 
 
-def _school(
-    tree: Tree, clause: Clause, subject: Subject, keys: list[tuple[int, tuple[str, str]]]
-) -> int | None:
-    """Where somebody learns, by name: "goes to Hillside Primary", "started at Park High School"."""
-    if subject.kind != "person" or clause.ability or clause.ended or clause.denied:
-        return None
-    for place, key in keys:
-        is_there = key in SCHOOLING and not clause.past and not is_perfect(tree, clause)
-        is_there |= key == ("start", "at") and clause.past
-        words = {word.casefold() for word in _name_of_school(tree, place).split()}
-        is_named = tree.tokens[place].tag == "PROPN" or any(
-            tree.tokens[each].tag == "PROPN" for each in tree.of(place, "compound", "nmod:poss")
-        )
-        words |= {tree.tokens[each].lemma.casefold() for each in tree.of(place, "compound")}
-        is_named &= words.isdisjoint(_LESSONS)
-        last = _name_of_school(tree, place).partition(" of ")[0].split()[-1:]
-        is_named &= not any(each.islower() and each not in SCHOOLS for each in last)  # "library"
-        if is_there and is_named and not words.isdisjoint(SCHOOLS):
-            return None if _is_for_a_while(tree, clause.verb) else place
-    return None
+def _status(tree: Tree, clause: Clause, name: str, polarity: Polarity) -> Iterator[Claim]:
+    """ "got married", which "was married before" tells of another time."""
+    if is_of_another_time(tree, clause.verb):
+        yield from happened(tree, clause)
+    else:
+        yield Claim("is", clause.verb, STATUS[name], polarity, changes=True)
 
 
-def _is_for_a_while(tree: Tree, verb: int) -> bool:
-    """ "goes to Park School for band practice", "after school": where somebody need not learn."""
-    cases = [
-        tree.tokens[case].lemma
-        for each in tree.of(verb, "obl", "obl:unmarked")
-        for case in tree.of(each, "case")
-    ]
-    return not {"for", "after", "before", "during"}.isdisjoint(cases)
-
-
-def _name_of_school(tree: Tree, place: int) -> str:
-    """ "Hillside Primary", which a reading may take for two."""
-    thing = max(thing_of(tree, place), tree.name(place), key=len)
-    after = tree.word(place + 1) if place + 1 < len(tree.tokens) else ""
-    is_cut = thing.endswith(tree.word(place)) and after[:1].isupper() and (
-        after.casefold() in SCHOOLS
-    )  # fmt: skip
-    return f"{thing} {after}" if is_cut else thing
-
-
-# What a school beside the one that somebody goes to is of: "Sunday school", "ballet school".
-_LESSONS = word_set(
-    """sunday saturday summer night evening driving riding ballet dance music drama swimming
-    language stage cookery art"""
-)
 # A job beside the one that somebody has.
 _FURTHER = word_set(
     """second third another extra additional side part-time weekend evening night saturday sunday
