@@ -116,7 +116,7 @@ class ColumnIndex(ResidentIndex["_Records"]):
                 sweep(store.directory, self.name, is_alive)
         return written
 
-    def forget(self, store: Store, scope: Scope, *, files: bool) -> None:
+    def forget(self, store: OpenStore, scope: Scope, *, files: bool) -> None:
         super().forget(store, scope, files=files)
         if files:
             erase(store.directory, self.name, scope.slot, scope.tenant)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from storage.store import Reader, Scope, Store, Table
+from storage.store import OpenStore, Reader, Scope, Store, Table
 
 
 class Index(Protocol):
@@ -37,6 +37,6 @@ class Index(Protocol):
         """Write such files for a tenant that nobody uses yet; -> how many."""
         return 0
 
-    def forget(self, store: Store, scope: Scope, *, files: bool) -> None:
+    def forget(self, store: OpenStore, scope: Scope, *, files: bool) -> None:
         """Drop what is in memory of a tenant; `files`: what `checkpoint` wrote too."""
         store.residents.drop((self.name, scope))

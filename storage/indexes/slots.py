@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 
 from storage.indexes.index import Index
 from storage.indexes.kept import tenants_with_files
-from storage.store import Scope, Store
+from storage.store import OpenStore, Scope, Store
 
 
 def build_for_slot(store: Store, indexes: Iterable[Index], slot: int) -> int:
@@ -39,7 +39,7 @@ def tenants_known(store: Store, slots: Collection[int], *, files: bool) -> set[S
 
 
 def forget_tenants(
-    store: Store, indexes: Iterable[Index], scopes: Iterable[Scope], *, files: bool
+    store: OpenStore, indexes: Iterable[Index], scopes: Iterable[Scope], *, files: bool
 ) -> None:
     """Drop what is in memory of these tenants; `files`: their files too."""
     for scope in scopes:

@@ -21,7 +21,7 @@ from storage.indexes.vectors.quantised import Vectors
 from storage.indexes.vectors.scan import Found, Scan
 from storage.indexes.vectors.space import Space
 from storage.indexes.vectors.tenant import SEQUENCE_BYTES, Change, TenantVectors
-from storage.store import Reader, Scope, Store, StoreError, Table
+from storage.store import OpenStore, Reader, Scope, Store, StoreError, Table
 
 # Up to here reading all codes takes about a millisecond more than going by cells
 # (loadtests/vectors.py).
@@ -146,7 +146,7 @@ class VectorIndex(Index):
         store.residents.drop((self.name, scope))
         return written
 
-    def forget(self, store: Store, scope: Scope, *, files: bool) -> None:
+    def forget(self, store: OpenStore, scope: Scope, *, files: bool) -> None:
         """Drop what is in memory of a tenant; `files`: its files too."""
         store.residents.drop((self.name, scope))
         if files:
