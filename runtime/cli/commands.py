@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import itertools
 import json
+import logging
 import os
 import secrets
 import sys
@@ -36,6 +37,8 @@ from runtime.installation import Layout, LayoutError, Secrets, SecretsError
 from runtime.log_lines import configure_logging, mask_secrets
 from runtime.settings import Settings
 
+log = logging.getLogger("mneme.cli")
+
 OK, FAILED = 0, 1
 UNAUTHORIZED = 401
 PORT_MAX = 65_535
@@ -48,6 +51,7 @@ class CommandFailed(Exception):
 
 
 def serve(parsed: argparse.Namespace) -> int:
+    _open_standard_streams()
     with without_collector():
         settings = service_settings(parsed)
         importlib.import_module("serve_app").registry(settings)  # refuses plugins that clash
@@ -63,6 +67,15 @@ def serve(parsed: argparse.Namespace) -> int:
         print("Starting. The very first start compiles, up to a minute.", file=sys.stderr)
 
     return serving.serve(settings, partial(_announce, settings, demo_account=parsed.demo_account))
+
+
+def _open_standard_streams() -> None:
+    """Have something where whoever started this closed a standard stream: else the next file that
+    is opened becomes it, such as the lock, for this program and for those that it becomes.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None and os.open(os.devnull, os.O_RDWR) == number:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
 def _announce(settings: Settings, base_url: str, *, demo_account: bool) -> None:
@@ -88,7 +101,10 @@ def _announce(settings: Settings, base_url: str, *, demo_account: bool) -> None:
             lines.append(f"  try       {sys.argv[0]} demo --base-url {base_url}")
         except (CallFailed, OSError) as failed:
             print(f"mneme serve: no demo account: {mask_secrets(str(failed))}", file=sys.stderr)
-    print("\n".join(lines), flush=True)
+    try:
+        print("\n".join(lines), flush=True)
+    except (OSError, ValueError) as refused:  # such as of a pipe whose reader has left
+        log.warning("standard output does not take what there is to say: %s", refused)
 
 
 def run_demo(parsed: argparse.Namespace) -> int:

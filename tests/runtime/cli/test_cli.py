@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import socket
 import stat
@@ -22,7 +23,9 @@ import pytest
 from runtime.cli import main
 from runtime.cli.client import CallFailed, Client
 from runtime.installation import held
+from runtime.serve import free_port
 from tests.support import ROOT
+from tests.support.tiny_service import eventually
 
 MNEME = str(Path(sys.executable).with_name("mneme"))
 TEST_CONFIG = str(ROOT / "configs" / "test.yaml")
@@ -207,6 +210,30 @@ def test_a_start_says_on_a_terminal_that_it_has_begun(tmp_path):
     os.close(terminal)
     assert ended.returncode == 1 and len(said) == 2
     assert said[0].startswith("Starting.") and said[1].startswith("mneme serve: ")
+
+
+def healthy(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/v1/health", timeout=10).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("engine", "streams"),
+    [("local", "<&- >&- 2>&-"), pytest.param("ray", ">/dev/full", marks=pytest.mark.ray)],
+)
+def test_a_service_runs_where_nothing_takes_what_it_says(
+    tmp_path: Path, engine: str, streams: str
+) -> None:
+    port, data_dir = free_port("127.0.0.1"), tmp_path / "data"
+    words = [MNEME, "serve", "--config", TEST_CONFIG, "--engine", engine, "--port", str(port)]
+    command = f"exec {shlex.join([*words, '--data-dir', str(data_dir)])} {streams}"
+    with subprocess.Popen(["sh", "-c", command], cwd=ROOT) as process:
+        came_up = eventually(lambda: healthy(port) or process.poll() is not None)
+        process.send_signal(signal.SIGTERM)
+        assert came_up and process.wait(60) == 0
+    assert (data_dir / "serve.lock").read_text() == f"{process.pid}\n"
 
 
 def test_a_data_directory_in_use_is_named_with_its_holder(tmp_path):
