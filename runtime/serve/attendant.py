@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
 from collections.abc import Mapping
@@ -18,13 +19,17 @@ from collections.abc import Mapping
 _WATCH_SECONDS = 1.0
 
 
-def until_the_end(pillars: Mapping[int, str], signals: set[int]) -> str:
+def until_the_end(pillars: Mapping[int, str], signals: set[int], taken: int) -> str:
     """Wait for one of these signals, "", or for the end of a child process that the service cannot
     do without, the sentence that names it.
 
     pillars  name of each by process id
     signals  blocked in this process
+    taken    a pipe, in which lie those that a thread of the program before took
     """
+    if select.select([taken], [], [], 0)[0] and os.read(taken, 1):
+        return ""
+    os.close(taken)
     while signal.sigtimedwait(signals, _WATCH_SECONDS) is None:
         for process_id, name in pillars.items():
             if _has_ended(process_id):
@@ -43,7 +48,7 @@ def main(orders: str) -> int:
     """Wait, then become what ends the service. orders: JSON, as own_ray.py writes it."""
     given = json.loads(orders)
     pillars = {int(process_id): name for process_id, name in given["pillars"].items()}
-    loss = until_the_end(pillars, set(given["signals"]))
+    loss = until_the_end(pillars, set(given["signals"]), given["taken"])
     ending = [sys.executable, *given["ending"], loss]
     try:
         os.execv(sys.executable, ending)

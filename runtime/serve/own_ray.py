@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,7 @@ class OwnRay:
         # Elsewhere Ray's processes end with the program that started them.
         if not hasattr(os, "memfd_create"):
             return
-        signals.block()
+        taken = signals.block()
         if signals.wait(0):
             return
         kept = os.memfd_create("mneme-settings")  # they hold secrets, so they are in no file
@@ -133,12 +133,14 @@ class OwnRay:
         orders = {
             "pillars": {pillar.pid: name for pillar, name in self.pillars.items()},
             "signals": signals.numbers,
+            "taken": taken,
             "ending": ["-P", "-m", "runtime.serve.closing", str(kept), data_dir, self._address],
         }
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-        sys.stdout.flush()
-        sys.stderr.flush()
-        _keep_open({0, 1, 2, lock, kept})
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):  # a full disk, a pipe whose reader has left
+                stream.flush()
+        _keep_open({0, 1, 2, lock, kept, taken})
         # -S -E -P: as for HAProxy's stand-in. What follows the orders is for whoever reads a list
         # of processes.
         program = [sys.executable, "-SEP", attendant.__file__, json.dumps(orders), *sys.argv]

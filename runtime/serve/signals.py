@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -64,9 +65,16 @@ class Signals:
         """Those that end the service."""
         return [int(number) for number in self._before]
 
-    def block(self) -> None:
-        """Have those that come from now on wait for whoever asks for them."""
+    def block(self) -> int:
+        """Have those that come from now on wait for whoever asks for them; -> a pipe's descriptor.
+        Threads that ran already still take them, and this process may become another program before
+        it learns of that: what they take lies in the pipe.
+        """
+        taken, told = os.pipe()
+        os.set_blocking(told, False)
+        signal.set_wakeup_fd(told)
         signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
+        return taken
 
     def wait(self, seconds: float) -> bool:
         """-> whether a stop was asked for within that time."""

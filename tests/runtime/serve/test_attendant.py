@@ -29,9 +29,13 @@ def waiting(before: str = "") -> subprocess.Popen[str]:
     orders = {"pillars": {}, "signals": STOPS, "ending": TELL}
     program = [sys.executable, "-SEP", attendant.__file__]
     line = (
-        "import json, os, signal, subprocess\n"
-        f"signal.pthread_sigmask(signal.SIG_BLOCK, {[*map(int, STOPS)]})\n"
-        f"orders = json.loads({json.dumps(orders)!r})\n{before}\n"
+        "import json, os, signal, subprocess, threading, time\n"
+        "from runtime.serve.signals import Signals\n"
+        "signals = Signals().__enter__()\nsignals.started()\n"
+        "threading.Thread(target=time.sleep, args=[600], daemon=True).start()\n"
+        f"orders = json.loads({json.dumps(orders)!r})\n"
+        f"orders['taken'] = signals.block()\n{before}\n"
+        "os.set_inheritable(orders['taken'], True)\n"
         f"os.execv({sys.executable!r}, [*{program}, json.dumps(orders)])"
     )
     return subprocess.Popen(
@@ -51,8 +55,11 @@ def test_a_signal_has_it_end_the_service(number: signal.Signals) -> None:
         assert process.communicate(timeout=60) == ("['']\n", "")
 
 
-def test_a_signal_that_comes_between_two_programs_is_not_lost() -> None:
-    with waiting("os.kill(os.getpid(), signal.SIGTERM)") as process:
+@pytest.mark.parametrize("kill", ["os.kill(os.getpid()", "signal.pthread_kill(main"])
+def test_a_signal_that_comes_between_two_programs_is_not_lost(kill: str) -> None:
+    """One to the process is another thread's, which blocks nothing; one to this thread waits."""
+    main = "main = threading.main_thread().ident"
+    with waiting(f"{main}; {kill}, signal.SIGTERM)") as process:
         assert process.communicate(timeout=60) == ("['']\n", "")
 
 
@@ -72,13 +79,19 @@ def test_the_end_of_what_the_service_stands_on_is_named() -> None:
 
 def test_it_says_what_keeps_it_from_ending_in_order(tmp_path: Path) -> None:
     lost = str(tmp_path / "python")
-    orders = json.dumps({"pillars": {}, "signals": STOPS, "ending": []})
+    orders = json.dumps({"pillars": {}, "signals": STOPS, "taken": 0, "ending": []})
     line = (
         "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [15]); "
         "from runtime.serve import attendant; os.kill(os.getpid(), signal.SIGTERM); "
         f"sys.executable = {lost!r}; sys.exit(attendant.main({orders!r}))"
     )
-    ended = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", line],
+        stdin=subprocess.PIPE,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     said = f"mneme serve: {lost}: No such file or directory\n"
     assert (ended.returncode, ended.stderr) == (1, said)
 
