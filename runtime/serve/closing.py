@@ -8,9 +8,11 @@ import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Timer
 
 from runtime import cluster
 from runtime.installation import remember_object_store
+from runtime.limits import ENDING_SECONDS_MAX
 from runtime.log_lines import configure_logging
 from runtime.serve.own_ray import end, rejoin
 from runtime.serve.run_directory import RunDirectory
@@ -28,6 +30,7 @@ def main(kept: str, data_dir: str, address: str, loss: str) -> int:
     loss     what has ended that Ray cannot do without, if anything
     """
     run_directory = RunDirectory.of(Path(data_dir))
+    _end_by_force_when_late(run_directory)
     try:
         # Both take seconds, and neither needs the other.
         with ThreadPoolExecutor(1) as beside:
@@ -48,6 +51,25 @@ def main(kept: str, data_dir: str, address: str, loss: str) -> int:
         run_directory.remove()
     remember_object_store(settings)
     return 1 if loss else 0
+
+
+def _end_by_force_when_late(run_directory: RunDirectory) -> None:
+    """End everything after ENDING_SECONDS_MAX, whatever is still waited for: a Ray whose head
+    stands still answers nothing, and does not say so either.
+    """
+
+    def end_now() -> None:
+        log.error(
+            "the service did not end in order within %s seconds; the next start recovers from "
+            "what is on disk",
+            ENDING_SECONDS_MAX,
+        )
+        run_directory.end_processes()
+        os._exit(1)
+
+    timer = Timer(ENDING_SECONDS_MAX, end_now)
+    timer.daemon = True
+    timer.start()
 
 
 def _settings(kept: int) -> Settings:

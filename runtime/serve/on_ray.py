@@ -20,7 +20,7 @@ from runtime.serve.joined_ray import JoinedRay
 from runtime.serve.listening import StartError, wait_until_healthy
 from runtime.serve.own_ray import OwnRay
 from runtime.serve.run_directory import RunDirectory
-from runtime.serve.signals import Signals
+from runtime.serve.signals import Signals, StopRequested
 from runtime.serve.starting import starting
 from runtime.settings import Settings
 
@@ -82,9 +82,12 @@ def run_on_ray(
         if isinstance(refused, StartError):
             raise
         raise StartError(f"Ray did not start: {_last_line(refused)}") from refused
+    except StopRequested:
+        status = 0  # of a start that was broken off nobody asks why
+        raise
     finally:
-        until_front_door.close()
         signals.started()  # a second signal must not break off the clean-up
+        until_front_door.close()
         room.leave()
         cluster.remove_dead_sockets(settings)
         if status == 0:  # else what Ray and HAProxy have written may say why

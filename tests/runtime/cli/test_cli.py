@@ -18,12 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from runtime.cli import main
 from runtime.cli.client import CallFailed, Client
 from runtime.installation import held
-from runtime.serve import free_port
+from runtime.serve import attendant, free_port
 from tests.support import ROOT
 from tests.support.tiny_service import eventually
 
@@ -219,6 +220,10 @@ def healthy(port: int) -> bool:
         return False
 
 
+def is_attending(process_id: int) -> bool:
+    return attendant.__file__ in psutil.Process(process_id).cmdline()
+
+
 @pytest.mark.parametrize(
     ("engine", "streams"),
     [("local", "<&- >&- 2>&-"), pytest.param("ray", ">/dev/full", marks=pytest.mark.ray)],
@@ -230,9 +235,11 @@ def test_a_service_runs_where_nothing_takes_what_it_says(
     words = [MNEME, "serve", "--config", TEST_CONFIG, "--engine", engine, "--port", str(port)]
     command = f"exec {shlex.join([*words, '--data-dir', str(data_dir)])} {streams}"
     with subprocess.Popen(["sh", "-c", command], cwd=ROOT) as process:
-        came_up = eventually(lambda: healthy(port) or process.poll() is not None)
+        assert eventually(lambda: healthy(port) or process.poll() is not None)
+        if engine == "ray":  # it says so a moment after it is healthy, and becomes another program
+            assert eventually(lambda: process.poll() is not None or is_attending(process.pid))
         process.send_signal(signal.SIGTERM)
-        assert came_up and process.wait(60) == 0
+        assert process.wait(60) == 0
     assert (data_dir / "serve.lock").read_text() == f"{process.pid}\n"
 
 

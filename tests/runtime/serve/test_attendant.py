@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -122,3 +123,24 @@ def test_settings_that_nobody_can_read_any_more_are_no_reason_to_stay(tmp_path: 
     ended = closed(b"of another release", tmp_path, "")
     assert ended.returncode == 1
     assert "the next start recovers from what is on disk" in ended.stderr
+
+
+def test_a_ray_that_stands_still_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    with tempfile.TemporaryFile() as file, socket.create_server(("127.0.0.1", 0)) as silent:
+        pickle.dump(Settings.model_construct(data_dir=tmp_path), file)
+        file.seek(0)
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        line = (
+            "import sys; from runtime import limits; limits.ENDING_SECONDS_MAX = 3; "
+            "from runtime.serve import closing; "
+            f"sys.exit(closing.main({str(file.fileno())!r}, {str(tmp_path)!r}, {address!r}, ''))"
+        )
+        ended = subprocess.run(
+            [sys.executable, "-c", line],
+            pass_fds=[file.fileno()],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert ended.returncode == 1
+    assert "did not end in order within 3 seconds" in ended.stderr
