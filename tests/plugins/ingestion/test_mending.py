@@ -4,21 +4,10 @@ after a colon, parents by what they are called.
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from plugins.ingestion.engine import RuleEngine
-from plugins.ingestion.facts import Said
-from runtime.timestamps import parse
-
-MAY_8 = parse("2026-05-08T12:00:00Z")
-Told = set[tuple[str, str, str, str]]
-
-
-def claims(engine: RuleEngine, text: str) -> Told:
-    facts = asyncio.run(engine.extract([Said("Ada", text)], MAY_8, None)).facts
-    return {(fact.subject, fact.predicate, fact.object, fact.polarity) for fact in facts}
+from tests.support.claimed import claims
 
 
 @pytest.mark.parametrize(
