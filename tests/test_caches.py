@@ -52,6 +52,7 @@ KEPT = {
             "runtime/inference/language/names.py:_japanese",
             "runtime/inference/language/names.py:_korean",
             "runtime/inference/minilm/word_vectors.py:directions",
+            "runtime/inference/multilingual.py:_pieces",
             "runtime/inference/openai_chat.py:_json_schema",
             "runtime/inference/token_count.py:shipped_tokenizer",
             "runtime/installation/blobs.py:blob_store",

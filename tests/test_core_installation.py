@@ -21,7 +21,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import serve_app
-from runtime.extras import CLUSTER, LANGUAGES, PARQUET, RAY_DASHBOARD
+from runtime.extras import CLUSTER, LANGUAGES, MULTILINGUAL, PARQUET, RAY_DASHBOARD
 from runtime.tracing import EXTRA as TRACING
 from tests.support import ROOT, corpus, sounds
 from tests.support.environments import PROJECT, WEIGHTS, CoreEnvironment
@@ -32,7 +32,12 @@ pytestmark = pytest.mark.slow
 
 CONFIG = ("--config", ROOT / "configs/test.yaml")
 EXTRAS = PROJECT["optional-dependencies"]
-DECLARED = [CLUSTER, TRACING, *(extra for one in serve_app.PLUGINS for extra in one.extras)]
+DECLARED = [
+    CLUSTER,
+    MULTILINGUAL,
+    TRACING,
+    *(extra for one in serve_app.PLUGINS for extra in one.extras),
+]
 INSTALL_SECONDS_MAX = 900
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

@@ -40,6 +40,7 @@ from runtime.cli.doctor_disk import (
 from runtime.cli.doctor_secrets import service_secrets
 from runtime.cli.finding import Finding
 from runtime.cli.shipped_log import log_states, shipped_log
+from runtime.extras import MULTILINGUAL
 from runtime.installation import (
     FORMAT_VERSION,
     LAYOUT_FILE,
@@ -153,7 +154,13 @@ def weights(settings: Settings) -> Finding:
             f"weights are not needed: {settings.embedder.base_url} embeds with "
             f"{settings.embedder.model}",
         )
-    from runtime.inference import WEIGHTS_SHA256, ModelUnusable, checkpoint_of, packaged_files
+    from runtime.inference import (
+        WEIGHTS_SHA256,
+        ModelUnusable,
+        checkpoint_of,
+        packaged_files,
+        sentence_encoder_files,
+    )
 
     try:
         checkpoint = checkpoint_of(settings.embedder)
@@ -175,7 +182,13 @@ def weights(settings: Settings) -> Finding:
             f"weights: {path} has SHA-256 {digest}, expected {WEIGHTS_SHA256}",
             FETCH_REMEDY,
         )
-    return Finding("ok", f"weights: {path} has SHA-256 {digest[:12]}… as expected")
+    if settings.embedder.multilingual:
+        try:
+            sentence_encoder_files()
+        except ModelUnusable as unusable:
+            return Finding("wrong", f"weights: {unusable}", MULTILINGUAL.command)
+    beside = ", and so have those beside it" if settings.embedder.multilingual else ""
+    return Finding("ok", f"weights: {path} has SHA-256 {digest[:12]}… as expected{beside}")
 
 
 def processor(settings: Settings) -> Finding:

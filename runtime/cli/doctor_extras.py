@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from runtime import tracing
 from runtime.api.plugin import Plugin
 from runtime.cli.finding import Finding
-from runtime.extras import CLUSTER, RAY_DASHBOARD, Extra
+from runtime.extras import CLUSTER, MULTILINGUAL, RAY_DASHBOARD, Extra
 from runtime.settings import Settings
 
 
@@ -20,6 +20,7 @@ def examine(settings: Settings, plugins: Iterable[Plugin]) -> Iterator[Finding]:
     by_command: dict[str, list[Extra]] = {}
     for extra in (
         CLUSTER,
+        MULTILINGUAL,
         RAY_DASHBOARD,
         tracing.EXTRA,
         *(extra for plugin in plugins for extra in plugin.extras),

@@ -3,6 +3,8 @@ the language model, a reranker.
 
     Embedder
     ├── MiniLmEmbedder   runtime/inference/minilm/embedder.py: the embedded model
+    ├── MultilingualEmbedder  runtime/inference/multilingual.py: the same, and beside it one that
+    │                    reads other languages
     ├── CheckpointEmbedder  runtime/inference/checkpoint: a model of the operator's own; both on one
     │                    worker, runtime/inference/local_embedder.py: a thread of this process, or
     │                    one of a process that serves all shards; on a GPU by torch_encoder.py
@@ -54,6 +56,7 @@ from runtime.inference.models import (
     load_models,
     load_worker,
 )
+from runtime.inference.multilingual import sentence_encoder_files
 from runtime.inference.reranker import RerankingFailed, load_reranker
 from runtime.inference.token_count import count_tokens
 from runtime.inference.transcription_and_ocr import (
@@ -95,4 +98,5 @@ __all__ = [
     "on_busy",
     "packaged_files",
     "remembered_for",
+    "sentence_encoder_files",
 ]

@@ -38,12 +38,13 @@ from runtime.turns import InTurns, account_in_turn
 
 
 class Tokens(NamedTuple):
-    """A text as a model takes it: ids, the model's own marks included, and where each of the others
-    stands, in code points.
+    """A text as a model takes it: ids, the model's own marks included, where each of the others
+    stands, in code points, and the text itself.
     """
 
     ids: list[int]
     offsets: list[tuple[int, int]]
+    text: str
 
 
 def tokens_of(tokenizer: Tokenizer, text: str) -> Encoding:

@@ -17,6 +17,7 @@ from runtime.inference.local_embedder import ModelWorker, Worker
 from runtime.inference.minilm import MiniLm
 from runtime.inference.minilm.embedder import MiniLmEmbedder
 from runtime.inference.minilm.weights import ModelUnusable, is_embedded_model
+from runtime.inference.multilingual import MultilingualEmbedder, MultilingualMiniLm
 from runtime.inference.openai_embedder import OpenAiEmbedder
 from runtime.inference.reranker import Reranker, load_reranker
 from runtime.inference.transcription_and_ocr import (
@@ -258,9 +259,8 @@ def load_embedder(
 
         return CheckpointEmbedder(checkpoint, data_dir / "models", **where, **bounds)
     most = _threads_max(chosen)
-    return MiniLmEmbedder(
-        data_dir / "models", chosen.model_path, threads_max=most, **where, **bounds
-    )
+    kind = MultilingualEmbedder if chosen.multilingual else MiniLmEmbedder
+    return kind(data_dir / "models", chosen.model_path, threads_max=most, **where, **bounds)
 
 
 def load_worker(chosen: EmbedderSettings, data_dir: Path) -> ModelWorker:
@@ -269,8 +269,9 @@ def load_worker(chosen: EmbedderSettings, data_dir: Path) -> ModelWorker:
     """
     checkpoint, directory, threads = checkpoint_of(chosen), data_dir / "models", _threads(chosen)
     if checkpoint is None:
+        kind = MultilingualMiniLm if chosen.multilingual else MiniLm
         return ModelWorker(
-            MiniLm.load(
+            kind.load(
                 directory,
                 chosen.model_path,
                 threads=threads,
@@ -301,6 +302,11 @@ def checkpoint_of(chosen: EmbedderSettings) -> Checkpoint | None:
     folder = chosen.model_path
     if folder is None or chosen.backend != "minilm" or is_embedded_model(folder):
         return None
+    if chosen.multilingual:
+        raise ModelUnusable(
+            f"embedder.multilingual goes with the embedded model, and {folder} holds another. "
+            "Leave it out, or embedder.model_path."
+        )
     from runtime.inference.checkpoint import read_checkpoint
 
     return read_checkpoint(

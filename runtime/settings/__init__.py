@@ -158,6 +158,10 @@ class Settings(Section, frozen=True):
             if chosen.backend == "openai" and not (chosen.base_url and chosen.model):
                 missing = f"{name}.model" if chosen.base_url else f"{name}.base_url"
                 raise ValueError(f"{missing} is missing: {name}.backend openai needs it")
+            if chosen.multilingual and chosen.backend != "minilm":
+                raise ValueError(
+                    f"{name}.backend must be minilm: {name}.multilingual goes with that model"
+                )
         if self.ocr.base_url and not self.ocr.model:
             raise ValueError("ocr.model is missing: ocr.base_url needs it")
         if (self.reranker.base_url is None) != (self.reranker.model is None):

@@ -260,6 +260,13 @@ class EmbedderSettings(Section, frozen=True):
             "MPNet), or a copy of the embedded one."
         ),
     )
+    multilingual: bool = Field(
+        default=False,
+        description=(
+            "Whether the embedded model has another one beside it that reads fifteen languages, "
+            "and finds in one what is asked in another (pip install 'mneme[multilingual]')."
+        ),
+    )
     query_prefix: str | None = Field(
         default=None,
         max_length=1_000,

@@ -112,8 +112,8 @@ class CheckpointModel:
 
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
         return [
-            Tokens(found.ids, found.offsets[1:-1])
-            for found in (tokens_of(self.tokenizer, text) for text in texts)
+            Tokens(found.ids, found.offsets[1:-1], text)
+            for text, found in ((text, tokens_of(self.tokenizer, text)) for text in texts)
         ]
 
     def embed(self, texts: Sequence[Tokens], pause: Pause | None = None) -> np.ndarray:

@@ -76,6 +76,8 @@ def _load_assembly() -> Callable[..., list[list[Sentence]]]:
 class MiniLmEmbedder(LocalEmbedder):
     """all-MiniLM-L6-v2, on a worker of this process unless another one is given."""
 
+    model: type[MiniLm] = MiniLm
+
     def __init__(
         self,
         model_directory: Path,
@@ -93,7 +95,7 @@ class MiniLmEmbedder(LocalEmbedder):
         ModelUnusable.
         """
         if worker is None:
-            model = MiniLm.load(
+            model = self.model.load(
                 model_directory,
                 model_path,
                 threads=threads,
@@ -109,8 +111,8 @@ class MiniLmEmbedder(LocalEmbedder):
         self._assemble: Callable[..., list[list[Sentence]]] | None = None
         super().__init__(
             worker,
-            space=MiniLm.space,
-            width=MiniLm.width,
+            space=self.model.space,
+            width=self.model.width,
             timeout_seconds=timeout_seconds,
             queue_max=queue_max,
             cache_entries=cache_entries,

@@ -107,9 +107,9 @@ class WordPieces:
                     places += [(at + start, at + end) for start, end in pieces.places]
             ids += self._after
             if len(ids) <= EMBEDDED_TOKENS_MAX:
-                return Tokens(ids, places)
+                return Tokens(ids, places, text)
         found = tokens_of(self._tokenizer, text)
-        return Tokens(found.ids, found.offsets[1:-1])
+        return Tokens(found.ids, found.offsets[1:-1], text)
 
 
 def open_tokenizer(path: Path) -> Tokenizer:

@@ -36,7 +36,7 @@ class SlowModel:
         self.may_go = threading.Semaphore(0)
 
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
-        return [Tokens(list(range(len(text.split()))), []) for text in texts]
+        return [Tokens(list(range(len(text.split()))), [], text) for text in texts]
 
     def embed(self, texts: Sequence[Tokens], pause: Pause | None = None) -> np.ndarray:
         is_long = pause is not None and pause.work is not None
