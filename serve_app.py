@@ -42,6 +42,7 @@ from runtime import cluster, tracing
 from runtime import serve as serving
 from runtime import settings as core_settings
 from runtime.api.plugin import Registry, sections_of
+from runtime.errors import PLUGIN_RAISES
 from runtime.http import build_asgi
 from runtime.inference import Models, ModelUnusable, load_language_model, load_models
 from runtime.installation import Layout, Secrets, shard_directory
@@ -141,7 +142,7 @@ def _models_of_plugins(settings: Settings) -> Iterator[tuple[str, Any]]:
     for name, load in registry(settings).models.items():
         try:
             yield name, load(settings)
-        except Exception:  # whatever another package's code raises concerns that package alone
+        except PLUGIN_RAISES:  # whatever another package's code raises concerns that package alone
             log.exception("model %s could not be loaded", name)
 
 

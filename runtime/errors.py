@@ -31,6 +31,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+# What the code of a plugin may raise, whose call alone fails then: a library that it calls may want
+# to end the process, as commands do.
+PLUGIN_RAISES = (Exception, SystemExit)
+
 OVERLOADED_HEADER = "X-Overloaded"  # of every refusal for want of room, the front door's too
 
 

@@ -15,7 +15,7 @@ from pyroaring import BitMap
 
 from plugins.search.models import CHANNELS, SearchBody
 from runtime.api.context import ReadContext
-from runtime.errors import ApiError, ValidationFailed
+from runtime.errors import PLUGIN_RAISES, ApiError, ValidationFailed
 from storage.store import StoreError
 
 log = logging.getLogger("mneme.search")
@@ -54,7 +54,7 @@ class Retrieved:
                 found.proposed.append(BitMap(candidates))
             except (ApiError, StoreError):
                 raise
-            except Exception:  # whatever another package's code raises costs its own candidates
+            except PLUGIN_RAISES:  # whatever another package's code raises costs its own candidates
                 log.exception("retriever %s failed", retriever.name)
                 found.failed.append(f"{retriever.name}_unavailable")
                 continue

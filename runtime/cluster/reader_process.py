@@ -29,6 +29,7 @@ from runtime.cluster.process import (
     resolve,
 )
 from runtime.cluster.release import check_release, release_of
+from runtime.errors import PLUGIN_RAISES
 from runtime.limits import READER_BEAT_SECONDS
 from runtime.log_lines import REQUEST_ID
 from runtime.processor_turns import LAST
@@ -112,7 +113,7 @@ class _Process:
         try:
             with tracing.resumed(call.trace, "reader", call.operation):
                 answered = await shard.answer(call, principal, scope)
-        except Exception as failed:  # the shard's process tries it, and tells what comes of it
+        except PLUGIN_RAISES as failed:  # the shard's process tries it, and tells what comes of it
             log.warning("%s was not answered here: %r", call.operation, failed)
         is_large = shard.is_large(scope)
         self._frames.send((ANSWER, number, answered, scope if is_large else None))

@@ -22,6 +22,7 @@ from runtime.api.operation import Flow as FlowOperation
 from runtime.api.plugin import Registry
 from runtime.errors import (
     OVERLOADED_HEADER,
+    PLUGIN_RAISES,
     ApiError,
     BadRequest,
     HeadersTooLarge,
@@ -263,7 +264,7 @@ class Gateway:
             reply = Reply(error=error.without_stack())
         except ClientLeft:
             status = CLIENT_LEFT_STATUS
-        except Exception:
+        except PLUGIN_RAISES:
             log.exception("%s failed, request %s", label.operation, request_id)
             reply = Reply(
                 error=InternalError(

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from runtime.api.call import Call
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.plugin import CatchUp
-from runtime.errors import ApiError
+from runtime.errors import PLUGIN_RAISES, ApiError
 from runtime.limits import ACCOUNTS_LOOKED_AT_PER_STEP
 from runtime.shard.background import Background
 from runtime.shard.head import Parts
@@ -91,11 +91,11 @@ class CatchingUp:
             return False
         except (ApiError, StorageFailed):
             raise
-        except Exception as raised:
+        except PLUGIN_RAISES as raised:
             self._give_up(owed, raised)
             return False
 
-    def _give_up(self, owed: CatchUp, raised: Exception) -> None:
+    def _give_up(self, owed: CatchUp, raised: BaseException) -> None:
         """Ask nothing further of it until the next start: the code of a plugin raised."""
         log.error("what a plugin owes accounts begins at the next start", exc_info=raised)
         self._failed.append(owed)
@@ -116,7 +116,7 @@ class CatchingUp:
             await self._background.write("catch up", scope, owner[0], self._call(scope), begin)
         except (ApiError, StorageFailed):
             raise
-        except Exception as raised:
+        except PLUGIN_RAISES as raised:
             self._give_up(owed, raised)
 
     def _call(self, scope: Scope) -> Call:

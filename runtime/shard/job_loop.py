@@ -35,7 +35,7 @@ from runtime.api.call import Due
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Principal
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
-from runtime.errors import ApiError, PermissionDenied, RateLimited, Unavailable
+from runtime.errors import PLUGIN_RAISES, ApiError, PermissionDenied, RateLimited, Unavailable
 from runtime.ids import id_time
 from runtime.limits import (
     JOB_PREPARE_SECONDS_MAX,
@@ -247,7 +247,7 @@ class JobLoop:
                 await self._stalls.watch(attempt, Label(call.operation))
         except asyncio.CancelledError:
             raise
-        except Exception as error:
+        except PLUGIN_RAISES as error:
             self._failures[row.name] += 1
             reason = (
                 error.message if isinstance(error, ApiError) else f"{type(error).__name__}: {error}"

@@ -9,10 +9,11 @@ from contextlib import suppress
 
 from runtime.api.operation import Read
 from runtime.api.slot_context import OperatorReadContext
+from runtime.errors import PLUGIN_RAISES
 from runtime.limits import PREFETCHED_SECONDS_MAX
 from storage.store import Snapshot, Store
 
-Found = OperatorReadContext | Exception  # what failed, while something was looked for
+Found = OperatorReadContext | BaseException  # what failed, while something was looked for
 Rest = Callable[[Found], object]
 Make = Callable[[Snapshot], OperatorReadContext]  # with `prepared` as it was loaded
 
@@ -49,7 +50,7 @@ class Prefetch:
                 found: Found = self._make(snapshot)
                 assert self._operation.prefetch is not None
                 found.prefetched = self._operation.prefetch(found, found.call.body)
-            except Exception as failed:
+            except PLUGIN_RAISES as failed:
                 found = failed
             with suppress(TimeoutError):  # which opens the snapshot for no longer
                 self._rest.exception(PREFETCHED_SECONDS_MAX)

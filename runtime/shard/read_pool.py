@@ -29,6 +29,7 @@ from typing import Any
 from runtime.account_work import account_work
 from runtime.api.operation import Read, Reply
 from runtime.api.slot_context import OperatorReadContext
+from runtime.errors import PLUGIN_RAISES
 from runtime.limits import (
     READ_GROUP_CALLS_CROWDED_MAX,
     READ_GROUP_CALLS_MAX,
@@ -200,7 +201,7 @@ class ReadPool:
         futures = [ready.future for ready in waiting]
         try:
             with ExitStack() as opened:
-                if isinstance(found, Exception):
+                if isinstance(found, BaseException):
                     raise found
                 if found is not None:
                     contexts = [found]
@@ -212,7 +213,7 @@ class ReadPool:
                 for ctx in contexts[1:]:
                     ctx.share(contexts[0])
                 self._answer_all(group.operation, futures, contexts, loop)
-        except Exception as error:
+        except PLUGIN_RAISES as error:
             for future in futures:
                 _answer(loop, future, error)
 
@@ -233,27 +234,27 @@ class ReadPool:
                 answered += 1
                 with self._lock:
                     self._ended += 1
-        except Exception as error:
+        except PLUGIN_RAISES as error:
             for future in futures[answered:]:
                 _answer(loop, future, error)
 
-    def _attempt(self, operation: Read, ctx: OperatorReadContext) -> Reply | Exception:
+    def _attempt(self, operation: Read, ctx: OperatorReadContext) -> Reply | BaseException:
         try:
             return self._form(operation, operation.handler(ctx, ctx.call.body))
-        except Exception as error:
+        except PLUGIN_RAISES as error:
             return error
 
 
 def _answer(
-    loop: asyncio.AbstractEventLoop, future: asyncio.Future, outcome: Reply | Exception
+    loop: asyncio.AbstractEventLoop, future: asyncio.Future, outcome: Reply | BaseException
 ) -> None:
     loop.call_soon_threadsafe(_settle, future, outcome)
 
 
-def _settle(future: asyncio.Future, outcome: Reply | Exception) -> None:
+def _settle(future: asyncio.Future, outcome: Reply | BaseException) -> None:
     if future.done():
         return
-    if isinstance(outcome, Exception):
+    if isinstance(outcome, BaseException):
         future.set_exception(outcome)
     else:
         future.set_result(outcome)

@@ -20,7 +20,14 @@ from runtime.api.call import Due
 from runtime.api.context import COUNTERS, Environment, WriteContext, no_vocabulary
 from runtime.api.operation import Call, Kind, Read, Reply, Write
 from runtime.api.plugin import Registry
-from runtime.errors import ApiError, InternalError, Moved, Unauthenticated, Unavailable
+from runtime.errors import (
+    PLUGIN_RAISES,
+    ApiError,
+    InternalError,
+    Moved,
+    Unauthenticated,
+    Unavailable,
+)
 from runtime.inference import Models
 from runtime.installation import Secrets
 from runtime.limits import DEAD_READERS_LOOKED_FOR_SECONDS, SLOTS
@@ -262,7 +269,7 @@ class Shard:
             raise StorageFailed(str(error)) from error
         except (StorageFailed, asyncio.CancelledError):
             raise
-        except Exception as error:
+        except PLUGIN_RAISES as error:
             log.error("%s failed, request %s", call.operation, call.request_id, exc_info=error)
             return Reply(
                 500,

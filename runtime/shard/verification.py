@@ -35,6 +35,7 @@ from runtime.api.checks import (
 from runtime.api.context import Ctx, Environment, ReadContext, WriteContext
 from runtime.api.operation import NOBODY, Call, Principal
 from runtime.api.slot_context import OperatorWriteContext, SlotReadContext
+from runtime.errors import PLUGIN_RAISES
 from runtime.limits import FINDINGS_PER_ACCOUNT_MAX, REPAIR_ATTEMPTS_MAX
 from runtime.shard import idempotency
 from storage.store import Part, Reader, Rebuild, Scope, StoreError, Transaction
@@ -177,7 +178,7 @@ def _findings_of(check: Callable[[Ctx], Iterable[Finding]], ctx: Ctx) -> Iterato
         yield from check(ctx)
     except StoreError:
         raise
-    except Exception as error:
+    except PLUGIN_RAISES as error:
         name = getattr(check, "table", None) or getattr(check, "index", None)
         what = (
             f"{getattr(check, '__name__', type(check).__name__)} could not finish: "

@@ -36,7 +36,7 @@ from runtime.account_work import account_work
 from runtime.api.call import Due
 from runtime.api.operation import Reply
 from runtime.api.plugin import Registry
-from runtime.errors import ApiError, InternalError, Unavailable
+from runtime.errors import PLUGIN_RAISES, ApiError, InternalError, Unavailable
 from runtime.limits import (
     CALLS_TOGETHER_IN_A_CROWD_MAX,
     CALLS_TOGETHER_MAX,
@@ -354,7 +354,7 @@ class Writer:
                 raise
             except (ApiError, Apart):
                 pass  # each that is refused says so below
-            except Exception as error:
+            except PLUGIN_RAISES as error:
                 log.error("writes failed together: %s", some[0].label, exc_info=error)
             else:
                 self._stats["calls_together_total"] += len(some)
@@ -374,7 +374,7 @@ class Writer:
             waiting.fault = error.without_stack()
         except (StoreError, MemoryError):
             raise
-        except Exception as error:
+        except PLUGIN_RAISES as error:
             log.error(
                 "write handler failed: %s",
                 waiting.label,
