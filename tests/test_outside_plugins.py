@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tests.support.commands import mneme
 from tests.support.environments import BESIDE, Environment, PluginEnvironment
 from tests.support.pages import blocks
 from tests.support.served import PASSWORD, Served
+from tests.support.tiny_service import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -288,6 +290,59 @@ def test_two_that_clash_are_refused_with_both_names(
     said = environment.refusal(tmp_path / "data")
     assert "by plugin 'bookmarks' and plugin 'clash'" in said and "GET /v1/bookmarks" in said
     assert "Traceback" not in said
+
+
+@contextmanager
+def running(data_dir: Path, program: str = "") -> Iterator[Served]:
+    """A service: with bookmarks where `program` is that of an environment that has them."""
+    given = {"settings": {"plugins.enabled": "bookmarks"}, "program": program} if program else {}
+    service = Served(data_dir, **given)
+    try:
+        yield service
+    finally:
+        service.end()
+
+
+def erase(service: Served, me: str) -> dict[str, int]:
+    """Erase an account, and wait until that has ended; -> what went, by store."""
+    told = service.http.request(
+        "DELETE",
+        "/v1/account",
+        params={"confirm": "erase-account"},
+        json={"password": PASSWORD},
+        headers={"Authorization": f"Bearer {me}"},
+    )
+    receipt = {"receipt": told.json()["receipt"]}
+    erased: dict[str, int] = {}
+
+    def is_over() -> bool:
+        answer = service.http.post("/v1/account/receipts", json=receipt).json()
+        erased.update((each["store"], each["count"]) for each in answer["receipts"])
+        return answer["status"] == "completed"
+
+    assert eventually(is_over)
+    return erased
+
+
+def test_an_account_that_is_erased_meanwhile_leaves_no_rows_of_one_that_was_removed(
+    environment: PluginEnvironment, tmp_path: Path
+) -> None:
+    data_dir = tmp_path / "data"
+    with running(data_dir, environment.program) as service:
+        leaves, stays = service.register(), service.register()
+        assert [save(service, each) for each in (leaves, leaves, stays)] == [201, 201, 201]
+        assert service.stop() == 0
+    with running(data_dir) as without:
+        erased = erase(without, leaves)
+        assert (erased["bookmarks.rows"], erased["bookmarks.ids"]) == (2, 2)
+        assert without.stop() == 0
+    with running(data_dir, environment.program) as again:
+        bearer = {"Authorization": f"Bearer {stays}"}
+        assert again.http.get("/v1/bookmarks", headers=bearer).json()["total_count"] == 1
+        assert again.stop() == 0
+    where = (*CONFIG, "--data-dir", data_dir, "--set", "plugins.enabled=bookmarks")
+    status, said, _ = environment.mneme("admin", "verify", *where)
+    assert status == 0 and " 0 findings" in said, said
 
 
 def test_rows_of_one_that_was_removed_stay_and_have_a_name(

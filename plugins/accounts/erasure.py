@@ -13,7 +13,8 @@ tenant is gone. It takes away, in bounded steps,
     hooks     what each plugin's own `erase` finds: its other tables, rows of the slot, files,
               resident indexes, checkpoints; before it, what its `retain` keeps in tables of the
               slot, such as invoices without a person
-    rest      any row of the tenant that is left in any table, whatever plugin it is of
+    rest      any row of the tenant that is left in any table, whatever plugin it is of, or was of
+              before that was removed
     key       the tenant's data key, by overwriting it: copies of rows in freed pages, in crashes
               and in backups become noise
 
@@ -226,7 +227,8 @@ def erase_step(ctx: SlotWriteContext, payload: Mapping[str, Any]) -> Again | dic
         _run_hooks(ctx, number, erased)
         following = "rest"
     elif step == "rest":
-        if _erase_rows(ctx, number, ctx.registry.tables.values(), erased):
+        left = (*ctx.registry.tables.values(), *ctx.tables_of_nobody())
+        if _erase_rows(ctx, number, left, erased):
             following = "key"
     else:
         # Alone in its step: a crash after it repeats it, and nothing that comes before it needs the

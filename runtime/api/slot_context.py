@@ -64,6 +64,13 @@ class SlotWriteContext(SlotReadContext, WriteContext):
         """The rows of an account of the slot that nobody opens any more, to be deleted."""
         return self._reader.bind(table, Scope(self._scope.slot, number))
 
+    def tables_of_nobody(self) -> list[Table]:
+        """The tables that the store has and no plugin declares: those of one that was removed. What
+        they hold of an account is not opened, only found.
+        """
+        names = sorted(self._reader.store.places.keys() - self.registry.tables.keys())
+        return [Table(name, key=("key",), row=bytes) for name in names]
+
     def shred(self, number: int) -> None:
         """Overwrite the data key of an account of the slot. What it sealed is noise from now on,
         and nothing of the account stays in memory.

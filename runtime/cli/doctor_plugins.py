@@ -82,6 +82,6 @@ def _stored(settings: Settings, declared: Mapping[str, Table]) -> Iterator[Findi
         yield Finding(
             "advice",
             f"plugin {owner} is not there, and its rows are: {', '.join(sorted(tables))}",
-            "nothing touches them, and whoever installs it again finds them as they were; until "
-            "then an erased account's can be read by nobody, and slots with any cannot move",
+            "nothing touches them but the erasure of an account, and whoever installs it again "
+            "finds them as they were; until then slots with any cannot move",
         )
