@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -25,6 +25,7 @@ from plugins.webhooks.store import (
     DELIVERIES,
     DELIVERY_FIELDS,
     DISABLED,
+    EVENT_KINDS,
     STATES,
     TABLES,
     WEBHOOKS,
@@ -60,7 +61,18 @@ def load_target(ctx: ReadContext, body: NewWebhook | WebhookReplacement) -> Outb
     """
     if "id" in ctx.path:
         find_webhook(ctx, ctx.path["id"])
+    require_kinds(ctx, body.events)
     return ctx.outbound
+
+
+def require_kinds(ctx: ReadContext, events: Sequence[str]) -> None:
+    """Raise ValidationFailed where there is no such event, or none that leaves the service."""
+    public = (kind for kind in ctx.registry.events if not kind.startswith("internal."))
+    *known, last = dict.fromkeys((*EVENT_KINDS, *public))
+    for number, kind in enumerate(events):
+        if kind not in (*known, last):
+            choices = f"must be one of {', '.join(map(repr, known))} or {last!r}"
+            raise ValidationFailed.at(("body", "events", number), choices, "literal_error")
 
 
 async def check_target(call: Call, outbound: OutboundOfAccount, models: Models) -> None:

@@ -39,11 +39,12 @@ from __future__ import annotations
 import hmac
 import uuid
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Annotated, Any
 
 import msgspec
 import orjson
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from pydantic import Field
 
 from plugins.webhooks.limits import (
     DELIVERED_RETENTION_SECONDS,
@@ -53,22 +54,23 @@ from plugins.webhooks.limits import (
 )
 from runtime.api.checks import Counter, Derived, IndexEntries, last_ordinal
 from runtime.api.context import ReadContext, WriteContext
+from runtime.api.plugin import EVENTS_TOO
 from runtime.errors import NotFound
 from runtime.limits import EXPIRED_ROWS_SWEPT_PER_WRITE
 from storage.indexes import BitmapIndex
 from storage.store import Table
 
 # A webhook may name a kind whose feature is not enabled: it will just not
-# hear of it.
-EventKind = Literal[
+# hear of it. Plugins of other packages add to them.
+EVENT_KINDS = (
     "memory.created", "memory.updated", "memory.deleted", "memory.tier_changed",
     "document.created", "document.processed", "document.failed", "document.deleted",
     "collection.created", "collection.updated",
     "search.completed", "user.feedback_received",
     "rl.training_started", "rl.training_completed", "rl.training_failed",
     "billing.suspended", "billing.resumed",
-]  # fmt: skip
-EVENT_KINDS: tuple[str, ...] = get_args(EventKind)
+)  # fmt: skip
+EventKind = Annotated[str, Field(json_schema_extra={"enum": [*EVENT_KINDS], EVENTS_TOO: True})]
 DELETIONS = ("memory.deleted", "document.deleted")
 TELLING = tuple(
     kind

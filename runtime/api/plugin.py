@@ -122,8 +122,9 @@ class CatchUp:
     begin: Callable[[WriteContext], None]
 
 
-# In the JSON schema of a field: its values are those of its `enum`, and the names of retrievers.
-RETRIEVERS_TOO = "retrievers_too"
+# In the JSON schema of a field: its values are those of its `enum`, and the names of retrievers, or
+# the kinds of events that leave the service.
+RETRIEVERS_TOO, EVENTS_TOO = "retrievers_too", "events_too"
 
 
 @dataclass(frozen=True, slots=True)

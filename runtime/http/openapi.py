@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from runtime.api.operation import Idempotency, Kind, Operation
-from runtime.api.plugin import Registry
+from runtime.api.plugin import EVENTS_TOO, RETRIEVERS_TOO, Registry
 from runtime.http import openapi_events
 from runtime.http.openapi_schemas import REFERENCE, Json, Schemas
 from runtime.http.validation import BodyParser
@@ -116,8 +116,12 @@ def document(registry: Registry, version: str, further: Iterable[Operation] = ()
         if not operation.internal
     ]
     events = registry.events.values()
-    told = [event.model for event in openapi_events.public(events)]
-    schemas = Schemas(operations, told, [each.name for each in registry.retrievers])
+    public = openapi_events.public(events)
+    values = {
+        RETRIEVERS_TOO: [each.name for each in registry.retrievers],
+        EVENTS_TOO: [each.kind for each in public],
+    }
+    schemas = Schemas(operations, [event.model for event in public], values)
     paths: dict[str, Json] = {}
     for operation in operations:
         for number, path in enumerate((operation.path, *operation.aliases)):

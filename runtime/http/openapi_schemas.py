@@ -7,6 +7,7 @@ They are pydantic's, generated together so that the names of models stay apart, 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -20,7 +21,6 @@ from pydantic.json_schema import (
 from pydantic_core.core_schema import ModelSchema
 
 from runtime.api.operation import Body, Operation
-from runtime.api.plugin import RETRIEVERS_TOO
 
 Json = dict[str, Any]
 
@@ -79,12 +79,15 @@ class Schemas:
     """The schemas of all models that operations and events use, generated together so that their
     names stay apart.
 
-    told        models of events
-    retrievers  names of the retrievers, which a field may have as values
+    told     models of events
+    further  what a field says that it may have -> the values that it has beside those of its `enum`
     """
 
     def __init__(
-        self, operations: list[Operation], told: list[type[BaseModel]], retrievers: list[str]
+        self,
+        operations: list[Operation],
+        told: list[type[BaseModel]],
+        further: Mapping[str, Sequence[str]],
     ):
         wanted: list[tuple[type[BaseModel], Any]] = [(model, "serialization") for model in told]
         for operation in operations:
@@ -100,8 +103,8 @@ class Schemas:
             list(dict.fromkeys(wanted)), ref_template=REFERENCE, schema_generator=_SchemaOfModel
         )
         self._references = references
-        self._definitions: dict[str, Json] = _with_retrievers(
-            _without_stand_ins(generated.get("$defs", {})), retrievers
+        self._definitions: dict[str, Json] = _with_further(
+            _without_stand_ins(generated.get("$defs", {})), further
         )
         self._queries = {
             self.reference(o.query, "validation")["$ref"].rpartition("/")[2]
@@ -142,15 +145,16 @@ def _without_stand_ins(value: Any) -> Any:
     }
 
 
-def _with_retrievers(value: Any, names: list[str]) -> Any:
-    """The schema, with the names of the retrievers where a field may have them as values."""
+def _with_further(value: Any, further: Mapping[str, Sequence[str]]) -> Any:
+    """The schema, with the values that plugins add where a field may have them."""
     if isinstance(value, list):
-        return [_with_retrievers(item, names) for item in value]
+        return [_with_further(item, further) for item in value]
     if not isinstance(value, dict):
         return value
     described = {
-        key: _with_retrievers(item, names) for key, item in value.items() if key != RETRIEVERS_TOO
+        key: _with_further(item, further) for key, item in value.items() if key not in further
     }
-    if value.get(RETRIEVERS_TOO) is True:
-        described["enum"] = [*described["enum"], *names]
+    for mark, names in further.items():
+        if value.get(mark) is True:
+            described["enum"] = list(dict.fromkeys([*described["enum"], *names]))
     return described
