@@ -18,9 +18,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from typing import Any
 
 from runtime.api.plugin import Plugin, RegistryError
-from runtime.settings import Settings
+from runtime.settings import Section, Settings
 
 GROUP = "mneme.plugins"
 NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
@@ -75,7 +76,9 @@ def enabled(settings: Settings) -> list[Plugin]:
 
 
 def misnamed(plugin: Plugin) -> Iterator[str]:
-    """What of a plugin of another package does not bear its name, a sentence each."""
+    """What of a plugin of another package does not bear its name, or keeps whoever has not heard of
+    it from starting, a sentence each.
+    """
     if not NAME.fullmatch(plugin.name):
         yield (
             f"the plugin's name {plugin.name!r} must be 2 to 40 small letters, digits and "
@@ -85,6 +88,18 @@ def misnamed(plugin: Plugin) -> Iterator[str]:
         for name in names:
             if owner_of(name) != plugin.name or name == plugin.name:
                 yield f"{what} {name!r} must be called {plugin.name}.…, after the plugin"
+    for name, section in plugin.settings.items():
+        if not _is_complete(section):
+            yield (
+                f"the settings section {name!r} must be a Section with a default for each field: "
+                "a start without any settings is to succeed"
+            )
+
+
+def _is_complete(section: Any) -> bool:
+    """Whether a section of the settings is there where the user writes nothing of it."""
+    is_section = isinstance(section, type) and issubclass(section, Section)
+    return is_section and not any(each.is_required() for each in section.model_fields.values())
 
 
 def owner_of(name: str) -> str:

@@ -15,6 +15,7 @@ from pyroaring import BitMap
 
 from plugins.search.models import CHANNELS, SearchBody
 from runtime.api.context import ReadContext
+from runtime.api.plugin import Retriever
 from runtime.errors import PLUGIN_RAISES, ApiError, ValidationFailed
 from storage.store import StoreError
 
@@ -50,18 +51,25 @@ class Retrieved:
             if not body.asks(retriever):
                 continue
             try:
-                candidates = retriever.candidates(ctx, body.query)
-                found.proposed.append(BitMap(candidates))
+                found._ask(retriever, ctx, body.query)
             except (ApiError, StoreError):
                 raise
             except PLUGIN_RAISES:  # whatever another package's code raises costs its own candidates
                 log.exception("retriever %s failed", retriever.name)
                 found.failed.append(f"{retriever.name}_unavailable")
-                continue
-            if retriever.weight is not None and isinstance(candidates, Mapping):
-                found.weights[retriever.name] = retriever.weight(ctx.settings)
-                found.scores[retriever.name] = candidates
         return found
+
+    def _ask(self, retriever: Retriever, ctx: ReadContext, query: str) -> None:
+        """Take what it proposes as a whole, or raise."""
+        candidates = retriever.candidates(ctx, query)
+        proposed = BitMap(candidates)
+        if retriever.weight is not None and isinstance(candidates, Mapping):
+            scores = np.fromiter(candidates.values(), np.float32, len(candidates))
+            if np.isnan(scores).any():
+                raise ValueError("a score is no number")
+            self.weights[retriever.name] = float(retriever.weight(ctx.settings))
+            self.scores[retriever.name] = candidates
+        self.proposed.append(proposed)
 
     def contributions(self, candidates: np.ndarray) -> dict[str, np.ndarray]:
         """Retriever -> (n,) float32, what it adds to the score of each candidate."""

@@ -226,7 +226,7 @@ def upgrade(
     table: Table, version: int, migrations: Mapping[tuple[str, int], Migration]
 ) -> Callable[[bytes], bytes]:
     """The function that rewrites a stored row from `version` to the table's own. StoreMismatch when
-    a step is missing.
+    a step is missing; so raises the function when one fails.
     """
     steps: list[Migration] = []
     for step_from in range(version, table.version):
@@ -243,9 +243,16 @@ def upgrade(
     def rewrite(raw: bytes) -> bytes:
         if not steps:
             return raw
-        row = raw if table.row is bytes else msgspec.msgpack.decode(raw)
-        for step in steps:
-            row = step(row)
-        return table.encode(row if table.row is bytes else msgspec.convert(row, table.row))
+        try:
+            row = raw if table.row is bytes else msgspec.msgpack.decode(raw)
+            for step in steps:
+                row = step(row)
+            return table.encode(row if table.row is bytes else msgspec.convert(row, table.row))
+        except Exception as failed:  # whatever the code of a plugin raises
+            raise StoreMismatch(
+                f"the migration of table {table.name!r} from version {version} to {table.version} "
+                f"fails: {type(failed).__name__}: {failed}. Nothing was changed; install the "
+                "release that wrote the rows, or one that migrates them."
+            ) from failed
 
     return rewrite

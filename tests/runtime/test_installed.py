@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from pydantic import Field
 
 import serve_app
 from runtime.api.operation import Read
 from runtime.api.plugin import Job, Plugin, RegistryError
 from runtime.installed import misnamed, owner_of
+from runtime.settings import Section
 from storage.indexes import BitmapIndex
 from storage.store import Table
 from tests.support.worlds import example_plugin, settings
@@ -38,6 +42,18 @@ def test_what_bears_the_name_of_its_plugin_is_well_named() -> None:
 def test_what_does_not_bear_it_is_told(plugin: Plugin, says: str) -> None:
     (told,) = misnamed(plugin)
     assert told.startswith(says)
+
+
+class Demanding(Section, frozen=True):
+    must: int = Field(description="What nobody said.")
+
+
+@pytest.mark.parametrize("section", [Demanding, dict])
+def test_settings_that_nobody_has_to_write_have_defaults(section: Any) -> None:
+    (told,) = misnamed(Plugin("notes", settings={"notes": section}))
+    assert told.startswith(
+        "the settings section 'notes' must be a Section with a default for each field"
+    )
 
 
 def test_a_table_tells_whose_it_is() -> None:

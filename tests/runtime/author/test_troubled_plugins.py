@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mneme import Idempotency, Job, Plugin, Read, RetryStrategy, View, Write
+import pytest
+
+from mneme import Idempotency, Job, Plugin, Read, Retriever, RetryStrategy, View, Write
 from mneme.testing import Harness
 
 
@@ -77,3 +80,19 @@ def test_code_that_ends_the_process_fails_alone(tmp_path: Path) -> None:
             service.settle()
             made = service.request("POST", "/v1/memories", {"content": "Ada keeps bees."}, who=me)
             assert made.status_code in (201, 202), f"after {operation.name}"
+
+
+@pytest.mark.parametrize("score", ["high", None, math.nan], ids=str)
+@pytest.mark.parametrize("weighs", [lambda settings: 1.0, leave], ids=["weighs", "leaves"])
+def test_scores_that_are_no_numbers_cost_their_own_retriever(
+    tmp_path: Path, score: Any, weighs: Callable[[Any], float]
+) -> None:
+    found = Retriever("odd.scores", lambda ctx, query: {0: score}, in_hybrid=True, weight=weighs)
+    with Harness(tmp_path, Plugin("odd", retrievers=(found,))) as service:
+        me = service.register()
+        service.request("POST", "/v1/memories", {"content": "Ada keeps bees."}, who=me)
+        service.settle()
+        answer = service.request("POST", "/v1/search", {"query": "Who keeps bees?"}, who=me)
+        assert answer.status_code == 200
+        told = answer.json()
+        assert (len(told["results"]), told["degraded_reasons"]) == (1, ["odd.scores_unavailable"])
