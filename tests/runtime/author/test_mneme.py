@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import Field
 
 import mneme
 from mneme import last_ordinal
@@ -77,6 +78,10 @@ def test_the_contract_is_kept_by_the_plugin_of_plugins_md() -> None:
 
 
 class Note(View):
+    id: str
+
+
+class NotedId(mneme.Body):
     id: str
 
 
@@ -252,6 +257,79 @@ def test_the_contract_tells_what_is_not_kept(plugin: Plugin, says: list[str]) ->
     told = check_plugin(plugin)
     assert len(told) == len(says), told
     assert all(any(what in sentence for sentence in told) for what in says), told
+
+
+class Asked(mneme.Query):
+    whose: str = Field(max_length=9, description="Whose.", examples=["ada's own"])
+
+
+class Unasked(mneme.Query):
+    whose: str = Field(description="Whose.")
+
+
+def test_required_fields_of_a_query_have_examples_which_the_contract_asks_with() -> None:
+    def find(ctx, body):
+        assert ctx.query.whose == "ada's own"
+        return {"id": NOTE_ID}
+
+    assert check_plugin(read(handler=find, query=Asked)) == []
+    (told,) = check_plugin(read(handler=find, query=Unasked))
+    assert told.endswith("Unasked.whose is required, and needs an example: Field(examples=[…])")
+
+
+def test_a_plugin_of_memories_is_given_one() -> None:
+    def hear(ctx, event_id, kind, data, resource_id):
+        ctx[NOTES].put((1,), b"x")
+
+    given = {"requires": ("memories",), "operations": ()}
+    hearing = replace(NOTES_PLUGIN, subscribe={"memory.created": hear}, **given)
+    assert check_plugin(hearing) == []
+    failing = replace(NOTES_PLUGIN, subscribe={"memory.created": crash}, **given)
+    assert "where it is installed, storing a memory answers 500" in check_plugin(failing)
+
+
+def test_a_plugin_hears_whose_memories_are_erased(tmp_path: Path) -> None:
+    heard = []
+
+    def hear(ctx, event_id, kind, data, resource_id):
+        heard.append((data["collection_id"], data["scopes"]["user_id"], data["filters"]))
+
+    plugin = Plugin("notes", requires=("memories",), subscribe={"internal.memories_cleared": hear})
+    with Harness(tmp_path / "data", plugin) as service:
+        me = service.register()
+        path = "/v1/memories/all?confirm=delete-all-memories"
+        for query in ("&user_id=ada", ""):
+            assert service.request("DELETE", path + query, who=me).status_code == 200
+    assert heard == [(None, "ada", {}), (None, None, {})]
+
+
+KEPT_NOTES = Table("notes.ids", key=("id",), row=bytes)
+
+
+@pytest.mark.parametrize("renames", [True, False])
+def test_what_is_taken_in_bears_ids_of_its_account(renames: bool) -> None:
+    def make(ctx, body):
+        note = ctx.new_id("nte")
+        ctx[KEPT_NOTES].put((note,), b"x")
+        return {"id": note}
+
+    def take_in(ctx, records, origin):
+        for record in records:
+            note = origin.renamed(record.id) if renames else record.id
+            ctx[KEPT_NOTES].put((note,), b"x")
+        return len(records)
+
+    plugin = replace(
+        NOTES_PLUGIN,
+        tables=(KEPT_NOTES,),
+        operations=(replace(MAKE, handler=make),),
+        erase=lambda ctx: {"notes": ctx[KEPT_NOTES].delete_prefix()},
+        export=lambda ctx: (("note", {"id": key[0]}) for key, _ in ctx[KEPT_NOTES].scan()),
+        restore={"note": mneme.Restore(NotedId, take_in)},
+    )
+    told = check_plugin(plugin)
+    assert [each for each in told if "origin.renamed(id)" not in each] == []
+    assert len(told) == (0 if renames else 1)
 
 
 def test_the_contract_tells_of_jobs_that_do_not_end(monkeypatch: pytest.MonkeyPatch) -> None:

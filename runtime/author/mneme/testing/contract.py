@@ -1,7 +1,8 @@
 """What every plugin owes, as checks: sentences about what it does not keep, none where all is well.
 
 Declarations are judged as they stand; then a service with the plugin is started in a temporary
-directory, its operations are called with their examples, and the account is exported and erased.
+directory, its operations are called with their examples, and the account is exported, taken in by
+another one and erased. An account of a plugin that requires memories has one before.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -25,6 +27,7 @@ from runtime.installed import misnamed
 from storage.store import Reader, Table, Transaction
 
 SCOPES = ("public", "read", "write", "admin")
+RECORDS_TAKEN_IN = 10
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 BUCKETS = ("default", "search", "batch", "media")
 _ID = re.compile(r"\b([a-z]{3})_[0-9a-hjkmnp-tv-z]{32}\b")
@@ -119,6 +122,11 @@ def _examples(operation: Operation) -> Iterator[str]:
         for name, field in model.model_fields.items():
             if not field.description:
                 yield f"{model.__name__}.{name} has no description"
+    if operation.query is not None:
+        for name, field in operation.query.model_fields.items():
+            if field.is_required() and not field.examples:
+                model = operation.query.__name__
+                yield f"{model}.{name} is required, and needs an example: Field(examples=[…])"
     if operation.body is not None and not operation.upload:
         yield from _untrue("example", operation.body, operation.example)
     if operation.response is None:
@@ -161,6 +169,8 @@ def _undocumented(service: Harness, plugin: Plugin) -> Iterator[str]:
 
 def _lived(service: Harness, plugin: Plugin, live: Live | None) -> Iterator[str]:
     me = service.register()
+    if "memories" in plugin.requires:
+        yield from _remembered(service, me)
     ids: dict[str, str] = {}
     calls = [
         each
@@ -183,16 +193,26 @@ def _lived(service: Harness, plugin: Plugin, live: Live | None) -> Iterator[str]
         yield from _searched(service, retriever, me)
     yield from _verified(service, plugin, me)
     yield from _taken_along(service, plugin, me)
+    yield from _taken_in(service, plugin, me)
     yield from _erased(service, plugin, me)
+
+
+def _remembered(service: Harness, me: str) -> Iterator[str]:
+    memory = {"content": "The spare key is under the flower pot.", "user_id": "ada"}
+    answer = service.request("POST", "/v1/memories", memory, who=me)
+    if answer.status_code not in (201, 202):
+        yield f"where it is installed, storing a memory answers {answer.status_code}"
 
 
 def _called(service: Harness, operation: Operation, me: str, ids: dict[str, str]) -> Iterator[str]:
     wanted = _PARAMETER.findall(operation.path)
-    if not all(name in ids for name in wanted):
+    fields = {} if operation.query is None else operation.query.model_fields
+    required = {n: each.examples or [] for n, each in fields.items() if each.is_required()}
+    if not all(name in ids for name in wanted) or not all(required.values()):
         return
-    answer = service.request(
-        operation.method, operation.path.format(**ids), operation.example, who=me
-    )
+    query = urlencode({fields[name].alias or name: each[0] for name, each in required.items()})
+    path = operation.path.format(**ids) + (query and f"?{query}")
+    answer = service.request(operation.method, path, operation.example, who=me)
     if answer.status_code >= 500 or (not wanted and answer.status_code not in operation.statuses):
         yield (
             f"operation {operation.name} answers its own example with {answer.status_code}: "
@@ -258,6 +278,38 @@ def _taken_along(service: Harness, plugin: Plugin, me: str) -> Iterator[str]:
             orjson.dumps(record)
         except TypeError as unfit:
             yield f"its export of kind {kind} is no JSON: {unfit}"
+
+
+def _taken_in(service: Harness, plugin: Plugin, me: str) -> Iterator[str]:
+    """What another account makes of the records that are taken in again."""
+    if plugin.export is None or not plugin.restore:
+        return
+    other = service.register("ben@example.com")
+    found = []
+    for who in (me, other):
+        with service.shard.store.snapshot() as snapshot:
+            ctx = _context(service, ReadContext, snapshot, who)
+            try:
+                found.append([each[:2] for each in plugin.export(ctx) if each[0] in plugin.restore])
+            except Exception:  # which was told before
+                return
+        if who == me and found[0]:
+            part = {"records": [{"kind": k, "record": r} for k, r in found[0][:RECORDS_TAKEN_IN]]}
+            answer = service.request("POST", "/v1/account/import/parts", part, who=other)
+            if not answer.is_success:
+                yield f"another account's import of its export answers {answer.text[:200]}"
+                return
+    before, after = ({*_ids(plugin, records)} for records in found)
+    if before & after:
+        yield (
+            "its restore stores ids of the account that was exported, which are refused in any "
+            "other: origin.renamed(id) is what the importing one calls it"
+        )
+
+
+def _ids(plugin: Plugin, records: list[Any]) -> Iterator[str]:
+    text = orjson.dumps(records, default=str).decode()
+    return (each[0] for each in _ID.finditer(text) if each[1] in plugin.id_prefixes)
 
 
 def _erased(service: Harness, plugin: Plugin, me: str) -> Iterator[str]:
