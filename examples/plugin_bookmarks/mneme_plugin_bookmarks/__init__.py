@@ -171,6 +171,7 @@ plugin = Plugin(
     tables=(ROWS, IDS),
     indexes=(FIELDS,),
     id_prefixes=("bmk",),
+    records={"bmk": lambda ctx, bookmark_id: ctx[IDS].has(bookmark_id)},
     events=(SAVED,),
     jobs=(Job("bookmarks.check", check),),
     settings={"bookmarks": BookmarkSettings},

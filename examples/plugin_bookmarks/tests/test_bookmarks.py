@@ -16,7 +16,8 @@ def test_what_is_saved_is_listed_checked_and_deleted(tmp_path: Path) -> None:
     with Harness(tmp_path, plugin) as service:
         me = service.register()
         given = {"url": "https://example.org", "label": "reading"}
-        saved = service.request("POST", "/v1/bookmarks", given, who=me).json()
+        key = {"Idempotency_Key": "one"}
+        saved = service.request("POST", "/v1/bookmarks", given, who=me, **key).json()
         assert saved["id"].startswith("bmk_") and saved["checked"] is False
         service.settle()
         page = service.request("GET", "/v1/bookmarks?label=reading", who=me).json()
@@ -25,6 +26,8 @@ def test_what_is_saved_is_listed_checked_and_deleted(tmp_path: Path) -> None:
         assert service.request("DELETE", path, who=me).status_code == 204
         assert service.request("DELETE", path, who=me).status_code == 404
         assert service.request("GET", "/v1/bookmarks", who=me).json()["total_count"] == 0
+        again = service.request("POST", "/v1/bookmarks", given, who=me, **key)
+        assert again.status_code == 404, "what was deleted is not told again"
 
 
 def test_an_account_has_so_many_and_no_more(tmp_path: Path) -> None:
