@@ -266,9 +266,14 @@ def ask_for_less(ctx: WriteContext, ordinal: int, cents: int, credited_cents: in
     ctx.enqueue(CREDIT_JOB, {"ordinal": ordinal, "cents": cents, "credited_cents": credited_cents})
 
 
-def pay(ctx: WriteContext, ordinal: int, method: str, reference: str) -> None:
+def pay(
+    ctx: WriteContext, ordinal: int, method: str, reference: str, cents: int | None = None
+) -> None:
     """Record that what is left of an invoice was paid; a paid one stays as it is. Raises Conflict
     for what cannot be paid.
+
+    cents  what came, where that is known. What is more than was left is the customer's: it may be
+           paid before a provider was told what was taken back
     """
     invoice, state = ctx[INVOICES].row(ordinal), ctx[INVOICE_STATES].row(ordinal)
     if state.status == PAID:
@@ -278,17 +283,28 @@ def pay(ctx: WriteContext, ordinal: int, method: str, reference: str) -> None:
     due = invoice.total_cents - state.credited_cents
     state.status, state.paid_at, state.reference = PAID, ctx.now, reference
     ctx[INVOICE_STATES].put((ordinal,), state)
-    _post(ctx, invoice, {f"cash:{method}": due, RECEIVABLE: -due})
+    more = max(0, (cents or 0) - due)
+    _post(ctx, invoice, {f"cash:{method}": due + more, RECEIVABLE: -due, REFUNDS: -more})
+    if more:
+        log.warning(
+            "%s was paid with %d cents more than were left: refund them", invoice.number, more
+        )
 
 
-def owe_back(ctx: WriteContext, ordinal: int, method: str, reference: str) -> None:
-    """Record once that a void invoice was paid all the same: what came is the customer's."""
+def owe_back(
+    ctx: WriteContext, ordinal: int, method: str, reference: str, cents: int | None = None
+) -> None:
+    """Record once that a void invoice was paid all the same: what came is the customer's.
+
+    cents  what came; None where that is not known: all that the invoice charged
+    """
     invoice, state = ctx[INVOICES].row(ordinal), ctx[INVOICE_STATES].row(ordinal)
     if state.paid_at is not None:
         return
     state.paid_at, state.reference = ctx.now, reference
     ctx[INVOICE_STATES].put((ordinal,), state)
-    _post(ctx, invoice, {f"cash:{method}": invoice.total_cents, REFUNDS: -invoice.total_cents})
+    came = invoice.total_cents if cents is None else cents
+    _post(ctx, invoice, {f"cash:{method}": came, REFUNDS: -came})
     log.warning("%s was paid after it had been taken back: refund it", invoice.number)
 
 

@@ -173,7 +173,7 @@ def receive_notice(ctx: SlotWriteContext, body: Signed) -> Received:
     if notice.kind == billing_stripe.PAID_EVENT and notice.invoice_id:
         theirs = ctx.within(*_account(ctx, notice.email))
         ordinal = ledger.find(theirs, notice.invoice_id)
-        periods.receive(theirs, ordinal, "stripe", notice.provider_id)
+        periods.receive(theirs, ordinal, "stripe", notice.provider_id, notice.cents)
     return Received(received=True)
 
 

@@ -175,23 +175,29 @@ def downgrade(ctx: WriteContext, tier: str) -> None:
     _store(ctx, row)
 
 
-def pay(ctx: WriteContext, ordinal: int, method: str, reference: str) -> None:
-    """Record that an invoice was paid, with what waited for it. Raises Conflict."""
-    ledger.pay(ctx, ordinal, method, reference)
+def pay(
+    ctx: WriteContext, ordinal: int, method: str, reference: str, cents: int | None = None
+) -> None:
+    """Record that an invoice was paid, with what waited for it; cents: as ledger.pay has it. Raises
+    Conflict.
+    """
+    ledger.pay(ctx, ordinal, method, reference, cents)
     tier = upgrades.take(ctx, ordinal)
     if tier is not None:
         _take_up(ctx, subscription(ctx), tier)
     arrears.review(ctx)
 
 
-def receive(ctx: WriteContext, ordinal: int, method: str, reference: str) -> None:
+def receive(
+    ctx: WriteContext, ordinal: int, method: str, reference: str, cents: int | None
+) -> None:
     """Record that a provider has collected an invoice: as `pay`, and of one that was taken back
     meanwhile that its amount is owed to the customer.
     """
     if ctx[ledger.INVOICE_STATES].row(ordinal).status == ledger.VOID:
-        ledger.owe_back(ctx, ordinal, method, reference)
+        ledger.owe_back(ctx, ordinal, method, reference, cents)
     else:
-        pay(ctx, ordinal, method, reference)
+        pay(ctx, ordinal, method, reference, cents)
 
 
 def set_tier(ctx: WriteContext, tier: str, price_cents: int | None) -> None:

@@ -83,13 +83,14 @@ class AtStripe:
 @dataclass(frozen=True, slots=True)
 class Notice:
     """A verified report of Stripe: the kind of event, and our invoice's owner and id, "" where it
-    concerns none of ours.
+    concerns none of ours. cents: what was paid; None where it does not say.
     """
 
     kind: str
     email: str
     invoice_id: str
     provider_id: str
+    cents: int | None
 
 
 async def collect(demand: Demand) -> Collected:
@@ -198,12 +199,13 @@ def verified(signed: Signed, secret: str) -> Notice:
     except (stripe.SignatureVerificationError, ValueError):
         raise BadRequest("The signature does not fit the body.", param="Stripe-Signature") from None
     kind, invoice = _parts(signed)
-    owner = invoice.get("metadata") or {}
+    owner, paid = invoice.get("metadata") or {}, invoice.get("amount_paid")
     return Notice(
         kind,
         str(owner.get("email", "")),
         str(owner.get("invoice_id", "")),
         str(invoice.get("id", "")),
+        paid if isinstance(paid, int) else None,
     )
 
 

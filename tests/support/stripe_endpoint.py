@@ -100,9 +100,11 @@ def stripe_endpoint() -> Iterator[StripeEndpoint]:
         server.server_close()
 
 
-def report(kind: str, email: str, invoice_id: str, provider_id: str = "in_1") -> bytes:
-    """An event as Stripe posts it."""
-    about = {
+def report(
+    kind: str, email: str, invoice_id: str, provider_id: str = "in_1", **about: object
+) -> bytes:
+    """An event as Stripe posts it. about: what else it says of the invoice."""
+    about |= {
         "object": "invoice",
         "id": provider_id,
         "metadata": {"email": email, "invoice_id": invoice_id},
