@@ -14,8 +14,9 @@ from standardwebhooks import Webhook as StandardWebhook
 
 from plugins.webhooks import store as webhook_store
 from plugins.webhooks.delivery import retry_after_ms, wait_ms
-from plugins.webhooks.store import DELIVERIES
+from plugins.webhooks.store import BODIES, DELIVERIES
 from runtime import signatures
+from runtime.api.plugin import RetryStrategy
 from runtime.limits import GROUP_JOBS_AT_ONCE, OUTBOUND_ANSWER_BYTES_MAX
 from runtime.timestamps import parse
 from serve_app import Settings
@@ -272,6 +273,20 @@ def test_five_attempts_then_a_dead_letter_then_a_replay(at: ShardHarness) -> Non
         assert after["failure_count"] == 0 and after["last_delivery_at"] is not None
 
 
+def test_a_replay_has_a_full_set_of_attempts(at: ShardHarness) -> None:
+    with receiver(*[500] * 9) as there:
+        me = at.register()
+        webhook = hook(at, me, there, "memory.created")
+        at("memories.create", {"content": "hard to get rid of"}, who=me)
+        at.settle()
+        (letter,) = deliveries(at, me, webhook, status="failed")
+        ids = {"ids": [letter["id"]]}
+        assert at("webhooks.dead_letters.replay", ids, who=me).body["replayed"] == 1
+        at.settle()
+        (delivered,) = deliveries(at, me, webhook)
+        assert (delivered["status"], delivered["attempt_count"]) == ("delivered", 10)
+
+
 def test_a_receiver_says_when_to_come_back(tmp_path: Path) -> None:
     with (
         harness(tmp_path, backoff_seconds_min=100) as at,
@@ -304,6 +319,29 @@ def test_with_too_much_waiting_events_are_kept_as_skipped(
         at("memories.create", {"content": "there is room again"}, who=me)
         at.settle()
         assert len(deliveries(at, me, webhook, status="delivered")) == 3
+
+
+def test_a_delivery_that_cannot_be_made_ends_as_a_dead_letter_and_gives_its_place_back(
+    at: ShardHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook_store, "WEBHOOK_DELIVERIES_PENDING_MAX", 1)
+    monkeypatch.setattr(RetryStrategy, "wait_ms", lambda *_: 0)
+    with receiver(500, hangs=True) as there:
+        me = at.register()
+        webhook = hook(at, me, there, "memory.created")
+        at("memories.create", {"content": "what it sends is lost"}, who=me)
+        until(at, lambda: there.received)
+        at.shard.store.write(lambda t: t.bind(BODIES, at.scope_of(me)).delete_prefix())
+        there.let_go.set()
+        at.settle()
+        (letter,) = deliveries(at, me, webhook, status="failed")
+        answered, given_up = detail(at, me, webhook, letter)["attempts"]
+        assert (answered["status_code"], given_up["status_code"]) == (500, None)
+        assert BODIES.name in given_up["error"]
+        at("memories.create", {"content": "there is room again"}, who=me)
+        at.settle()
+        (delivered,) = deliveries(at, me, webhook, status="delivered")
+        assert detail(at, me, webhook, delivered)["payload"] == there.received[-1].event
 
 
 def test_a_redirect_is_not_followed(at: ShardHarness) -> None:
