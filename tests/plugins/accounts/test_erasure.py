@@ -17,6 +17,7 @@ from plugins.accounts import limits
 from plugins.memories import removal
 from runtime.api import erasures, jobs, tenants
 from runtime.api.operation import Call
+from runtime.api.plugin import Plugin
 from runtime.inference import Models
 from runtime.limits import SLOTS
 from storage.indexes.vectors import space as vectors_space
@@ -145,6 +146,24 @@ def test_nothing_is_left_and_the_neighbour_loses_nothing(house: ErasureHarness) 
         if entry["outcome"] == "retained"
     }
     assert retained == account_erasure.RETAINED
+
+
+def test_whoever_builds_on_others_is_asked_to_erase_before_they_are(tmp_path: Path) -> None:
+    """Its hook may read what they hold, such as the names of what it put elsewhere."""
+    beside = Plugin(
+        "beside",
+        requires=("accounts",),
+        erase=lambda ctx: {"mailboxes": len({tenants.own_account(ctx).email})},
+    )
+    house = ShardHarness(tmp_path, (*serve_app.PLUGINS, beside), Models(WordEmbedder()))
+    try:
+        receipt = house("account.erase", who=house.register(), query=CONFIRM).body["receipt"]
+        house.settle()
+        told = house("account.erasure", {"receipt": receipt}).body
+        counts = {entry["store"]: entry["count"] for entry in told["receipts"]}
+        assert (told["status"], counts.get("mailboxes")) == ("completed", 1)
+    finally:
+        house.close()
 
 
 def test_files_of_its_vectors_go_too(

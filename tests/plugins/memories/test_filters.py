@@ -266,6 +266,8 @@ def test_an_accent_is_the_same_in_one_code_point_and_in_two(tmp_path: Path) -> N
         ({"metadata.size": {"eq": {"x": 1}}}, ["metadata.size", "eq"], "value_error"),
         ({"metadata.size": {"in": [[1]]}}, ["metadata.size", "in", 0], "value_error"),
         ({"metadata.size": 10**400}, ["metadata.size"], "value_error"),
+        ({"metadata.size": {"gt": 10**400}}, ["metadata.size", "gt"], "float_type"),
+        ({"importance": 10**400}, ["importance"], "float_type"),
         ({"AND": {"user_id": "x"}}, ["AND"], "list_type"),
         ({"OR": [{"user_id": "x"}, 5]}, ["OR", 1], "dict_type"),
         ({"NOT": "x"}, ["NOT"], "dict_type"),

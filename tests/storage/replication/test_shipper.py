@@ -4,8 +4,9 @@ stored that was not.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -492,6 +493,49 @@ def test_a_snapshot_counts_as_soon_as_its_owner_is_known_to_be_the_owner(tmp_pat
     again.taker.take()
     assert again.stored == again.store.sequence
     again.close()
+
+
+class SlowToTell(FaultyStore):
+    """Whoever asks which epochs were taken waits, once, on the thread that set `meanwhile`."""
+
+    meanwhile: Callable[[], None] | None = None
+    thread = 0
+
+    def have(self, folder: str, names: Sequence[str]) -> list[bool]:
+        if folder == EPOCHS and threading.get_ident() == self.thread and self.meanwhile:
+            waiting, self.meanwhile = self.meanwhile, None
+            waiting()
+        return super().have(folder, names)
+
+
+def test_a_snapshot_covers_no_gap_that_comes_while_its_owner_asks_whether_it_is_the_owner(
+    tmp_path: Path,
+) -> None:
+    objects = SlowToTell(f"file://{tmp_path}/objects", "c/0/")
+    first = Owner(tmp_path / "a", objects, replicated=False, backlog_bytes=1_000_000)
+    first.start(snapshots=False)
+    first.put("a")
+    until(lambda: first.shipper.state.sequence == first.store.sequence)
+
+    def drop_some() -> None:
+        objects.failing = True
+        for number in range(40):
+            first.put(f"w{number}", bytes([number]) * 200_000)
+        until(lambda: first.put("trims") > 0 and first.store.log.size()["bytes"] < 1_000_000)
+        objects.failing = False
+        until(lambda: first.shipper.dropped > 0)
+
+    objects.thread, objects.meanwhile = threading.get_ident(), drop_some
+    first.taker.take()
+    assert first.shipper.dropped and not first.stored
+    with pytest.raises(RestoreFailed, match="does not continue"):
+        restore(objects, tmp_path / "b")
+    first.taker.take()
+    first.await_stored()
+    expected = contents(first.store)
+    first.crash()
+    restore(objects, tmp_path / "b")
+    assert contents_of(tmp_path / "b") == expected
 
 
 def test_a_backlog_that_grows_too_large_makes_way_for_a_snapshot(
