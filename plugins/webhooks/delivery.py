@@ -291,6 +291,6 @@ def retry_after_ms(header: str | None, now_ms: int) -> int | None:
         return int(text[:9]) * 1000
     try:
         at = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return max(0, int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000) - now_ms)

@@ -177,7 +177,7 @@ def retry_after_seconds(header: str | None) -> float:
         return float(header)
     try:
         moment = parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

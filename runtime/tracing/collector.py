@@ -192,5 +192,5 @@ def _asked_to_wait(retry_after: str) -> float | None:
         return float(retry_after)
     try:
         return max(email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time(), 0)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

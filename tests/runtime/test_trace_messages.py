@@ -205,6 +205,13 @@ def test_a_busy_collector_is_asked_again_and_a_refusal_is_logged_once(
     assert line.endswith("does not answer ([Errno 111] Connection refused)")
 
 
+def test_a_collector_that_names_no_time_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with asked((503, "Thu, 01 Jan 99999999999 00:00:00 GMT")) as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        Collector().take(b"")
+        assert len(collector.came) == 2
+
+
 def shown(directory: Path, name: str) -> tuple[ssl.SSLContext, Path, Path]:
     """What a server of this name shows: a self-signed certificate; its file, and its key's."""
     directory.mkdir()

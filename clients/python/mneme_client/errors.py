@@ -356,5 +356,5 @@ def seconds_of(retry_after: str | None) -> float | None:
         return float(retry_after)
     try:
         return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

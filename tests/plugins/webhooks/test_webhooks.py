@@ -301,6 +301,19 @@ def test_a_receiver_says_when_to_come_back(tmp_path: Path) -> None:
         assert parse(row["next_attempt_at"]) - parse(attempt["at"]) == 150_000
 
 
+def test_a_receiver_that_names_no_time_is_asked_again_as_one_that_says_nothing(
+    at: ShardHarness,
+) -> None:
+    with receiver(503, headers={"Retry-After": "Thu, 01 Jan 99999999999 00:00:00 GMT"}) as there:
+        me = at.register()
+        webhook = hook(at, me, there, "memory.created")
+        at("memories.create", {"content": "x"}, who=me)
+        at.settle()
+        (row,) = deliveries(at, me, webhook)
+        attempts = detail(at, me, webhook, row)["attempts"]
+        assert [attempt["status_code"] for attempt in attempts] == [503, 200]
+
+
 def test_with_too_much_waiting_events_are_kept_as_skipped(
     at: ShardHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,6 +388,7 @@ def test_a_receiver_may_ask_for_up_to_twice_the_wait(asked_ms: int, wait: int) -
         ("Thu, 01 Jan 1970 00:01:00 GMT", 50_000),
         ("Thu, 01 Jan 1970 00:00:01 GMT", 0),
         ("soon", None),
+        ("Thu, 01 Jan 99999999999 00:00:00 GMT", None),
         (None, None),
     ],
 )

@@ -152,7 +152,11 @@ def test_a_wait_past_the_deadline_fails_at_once(there: Upstream, wait: str) -> N
 
 
 @pytest.mark.parametrize(
-    "header", [None, "", "soon", "-5", "1.5.2", "inf", "Wed, 21 Oct 2015 07:28:00 GMT"]
+    "header",
+    [
+        *(None, "", "soon", "-5", "1.5.2", "inf", "Wed, 21 Oct 2015 07:28:00 GMT"),
+        "Thu, 01 Jan 99999999999 00:00:00 GMT",
+    ],
 )
 def test_a_retry_after_that_says_nothing_is_none(header: str | None) -> None:
     assert retry_after_seconds(header) == 0
