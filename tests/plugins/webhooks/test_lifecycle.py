@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from plugins.webhooks import limits
-from plugins.webhooks.store import BODIES, TABLES
+from plugins.webhooks.store import (
+    ATTEMPTS,
+    BODIES,
+    DELIVERIES,
+    DELIVERY_IDS,
+    RESOURCES,
+    TABLES,
+)
 from runtime.api.outbox import OUTBOX
 from runtime.limits import GROUP_JOBS_AT_ONCE
 from serve_app import Settings
@@ -344,11 +351,17 @@ def test_what_a_receiver_answered_goes_with_the_memory_it_may_repeat(
 def test_what_still_has_to_be_delivered_tells_nothing_of_what_is_gone(at: ShardHarness) -> None:
     with receiver(hangs=True) as there:
         me = at.register()
-        hook(at, me, there, "memory.created", "memory.deleted")
+        webhook = hook(at, me, there, "memory.created", "memory.deleted")
         memory = at("memories.create", {"content": "the canary sings"}, who=me).body
         until(at, lambda: there.received)
         at("memories.delete", who=me, id=memory["id"])
         assert stored(at, me, "canary") == []
+        payloads = {
+            row["event_type"]: detail(at, me, webhook, row)["payload"]
+            for row in deliveries(at, me, webhook)
+        }
+        assert payloads["memory.created"] is None
+        assert payloads["memory.deleted"]["data"]["id"] == memory["id"]
         there.let_go.set()
         at.settle()
         assert sorted(there.kinds()) == ["memory.created", "memory.deleted"]
@@ -406,7 +419,8 @@ def test_deliveries_are_forgotten_in_time(tmp_path: Path) -> None:
         assert send("a week later") == ["delivered", "failed"]
         jump(limits.UNDELIVERED_RETENTION_SECONDS + 10)
         assert send("a month later") == ["delivered"]
-        assert count(at, me, BODIES) == 1
+        for table in (DELIVERIES, DELIVERY_IDS, BODIES, ATTEMPTS, RESOURCES):
+            assert count(at, me, table) == 1, table.name
 
 
 def test_deliveries_under_way_go_on_after_a_restart(at: ShardHarness) -> None:

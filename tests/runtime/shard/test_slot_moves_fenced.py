@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -24,7 +25,7 @@ from runtime.shard import slot_comparison, slot_moves
 from runtime.shard.slot_moves import MoveOver, MoveRefused
 from runtime.shard.writer import WriteOutcome
 from runtime.tenancy import slot_of_email
-from storage.store import Scope, Transaction
+from storage.store import Hold, Scope, Transaction
 from tests.support.sharded import Sharded, emails, has_once, sharded, shipping
 
 MEMORIES = 6
@@ -242,14 +243,18 @@ def test_rows_that_were_held_up_before_they_were_written_are_not_written_later(
             else:
                 await reached(two, second)
 
-            def found() -> Any:
-                rows = service.rows(1, slot)
+            def found() -> tuple[Any, list[bytes]]:
+                """The slot's rows, and whom the keys are of that are here."""
+                rows, keys = service.rows(1, slot), service.opened[1].store.keys
+                assert keys is not None
                 return (
-                    rows.get("memories") if meanwhile == GONE_ON else rows
+                    rows.get("memories") if meanwhile == GONE_ON else rows,
+                    sorted(keys.scopes(slot)),
                 )  # what counts its use goes on
 
             before = found()
-            assert bool(before) == (meanwhile == TAKEN)
+            assert bool(before[0]) == (meanwhile == TAKEN)
+            assert bool(before[1]) == (meanwhile != ENDED)
             one.stop.woken.set()
             with pytest.raises((MoveRefused, PlacementError)):
                 await first
@@ -295,6 +300,42 @@ def test_a_source_gives_up_as_soon_as_the_placement_can_be_reached(
             one.stop.woken.set()
             with pytest.raises(MoveOver):
                 await attempt
+
+    asyncio.run(work())
+
+
+def test_a_move_that_is_given_up_while_its_source_begins_has_it_keep_no_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would let go of it, where the supervisor has ended, too."""
+
+    async def work() -> None:
+        async with filled(plain(tmp_path)) as (service, token, slot):
+            source = service.opened[0]
+            one = Stopping(service, Stop(chosen="begin"))
+            await one.move([slot], 1)
+            lost = asyncio.create_task(one.advance(service.table.load().moves[0]))
+            await reached(one, lost)
+            kept, may_go_on = source.store.log, threading.Event()
+            hold, asked = kept.hold, threading.Event()
+
+            def held_up(*given: Any) -> Hold:
+                asked.set()
+                may_go_on.wait()
+                return hold(*given)
+
+            monkeypatch.setattr(kept, "hold", held_up)
+            (move,) = service.table.load().moves
+            beginning = asyncio.create_task(source.order("begin", move.attempt, 1, (slot,)))
+            await service.until(asked.is_set)
+            source.parts.gate.give_up(move.attempt)
+            await source.order("refresh")
+            may_go_on.set()
+            with pytest.raises(MoveOver):
+                await beginning
+            assert (await service.remember(token, "after it")).status_code == 201
+            assert kept.size()["records"] == 0
+            lost.cancel()
 
     asyncio.run(work())
 
