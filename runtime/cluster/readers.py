@@ -263,33 +263,50 @@ class ReaderProcesses:
         await self._wanted.wait()
         while True:
             began = time.monotonic()
-            reader = await self._begun(place, name)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(START_SECONDS_MAX):
-                    await reader.changed.wait()
-            if reader.is_ready:
-                log.info("%s is ready", name)
-                await reader.gone.wait()
-            del self._readers[place]
-            await _end(reader)
-            self._ended += 1
-            log.warning("%s ended: %s", name, reader.process.returncode)
-            await self._after_loss()
+            try:
+                reader = await self._begun(place, name)
+            except OSError as failed:  # no process, memory or file is to spare just now
+                log.warning("%s could not be begun: %s", name, failed)
+            else:
+                await self._lived(place, name, reader)
             if time.monotonic() - began > READER_RESTART_SECONDS_MAX:
                 pause = READER_RESTART_SECONDS
             await asyncio.sleep(pause)
             pause = min(2 * pause, READER_RESTART_SECONDS_MAX)
 
+    async def _lived(self, place: int, name: str, reader: _Reader) -> None:
+        """Return once it has ended, or did not come up in time, and nothing is left of it."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS_MAX):
+                await reader.changed.wait()
+        if reader.is_ready:
+            log.info("%s is ready", name)
+            await reader.gone.wait()
+        del self._readers[place]
+        await _end(reader)
+        self._ended += 1
+        log.warning("%s ended: %s", name, reader.process.returncode)
+        await self._after_loss()
+
     async def _begun(self, place: int, name: str) -> _Reader:
-        """A process that opens the store. It ends with this thread, which is the event loop's."""
+        """A process that opens the store. It ends with this thread, which is the event loop's.
+        Raises OSError.
+        """
         own, others = socket.socketpair()
-        with others:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "runtime.cluster.reader_process", str(others.fileno())],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[others.fileno()],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(each or "." for each in sys.path)},
-            )
+        try:
+            with others:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "runtime.cluster.reader_process", str(others.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=[others.fileno()],
+                    env={
+                        **os.environ,
+                        "PYTHONPATH": os.pathsep.join(each or "." for each in sys.path),
+                    },
+                )
+        except OSError:
+            own.close()
+            raise
         reader = self._readers[place] = _Reader(process, self._learn_large)
         await reader.frames.connect(own)
         release = release_of(self._opener)

@@ -314,6 +314,29 @@ def test_a_reader_that_is_killed_costs_no_client_anything(beside: Beside) -> Non
     assert beside.service.opened[0].store.environment.reader_lag() == 0
 
 
+def test_a_reader_that_cannot_be_begun_is_begun_as_soon_as_it_can_be(
+    beside: Beside,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+) -> None:
+    """As when the machine has no process or no memory to spare for a while."""
+    me = beside.register("scarce")
+    beside.add(me, "The lamp is green.")
+
+    async def refused() -> None:
+        await beside.service.until(
+            lambda: any("could not be begun" in each for each in caplog.messages)
+        )
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(tmp_path / "nothing"))
+        the_reader().kill()
+        assert beside.run(beside.searched_throughout(me, refused)) > 0
+    beside.run(beside.ready())
+    assert beside.search("lamp", me) == ["The lamp is green."]
+
+
 def test_a_reader_that_is_stopped_is_asked_nothing_until_it_goes_on(beside: Beside) -> None:
     me = beside.register("stopped")
     beside.add(me, "The lamp is green.")
