@@ -241,6 +241,41 @@ def test_a_range_of_which_not_all_was_looked_at_has_more(
         assert [each.event["data"]["content"] for each in there.received[3:]] == ["number 2"]
 
 
+def test_a_range_is_replayed_in_parts(at: ShardHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "DELIVERIES_REPLAYED_MAX", 1)
+    with receiver(*[410] * 2) as there:
+        me = at.register()
+        webhook = hook(at, me, there, "memory.created")
+        enable = {"url": there.url, "events": ["memory.created"]}
+        for n in range(2):
+            at("memories.create", {"content": f"number {n}"}, who=me)
+            at.settle()
+            at("webhooks.update", enable, who=me, id=webhook["id"])
+        for has_more in (True, False):
+            part = at("webhooks.dead_letters.replay", {"since": "2000-01-01"}, who=me).body
+            assert (part["replayed"], part["has_more"]) == (1, has_more)
+            at.settle()
+        assert [each.event["data"]["content"] for each in there.received[2:]] == [
+            "number 0",
+            "number 1",
+        ]
+
+
+def test_what_is_under_way_is_replayed_by_nobody(at: ShardHarness) -> None:
+    with receiver(hangs=True) as there:
+        me = at.register()
+        webhook = hook(at, me, there, "memory.created")
+        at("memories.create", {"content": "on its way"}, who=me)
+        until(at, lambda: there.received)
+        (row,) = deliveries(at, me, webhook)
+        asked = at("webhooks.dead_letters.replay", {"ids": [row["id"]]}, who=me).body
+        assert asked["results"] == [{"id": row["id"], "status": "under_way"}]
+        assert asked["replayed"] == 0
+        there.let_go.set()
+        at.settle()
+        assert len(there.received) == 1
+
+
 def test_a_deleted_webhook_takes_its_deliveries_along(at: ShardHarness) -> None:
     with receiver(hangs=True) as there:
         me = at.register()
@@ -251,10 +286,13 @@ def test_a_deleted_webhook_takes_its_deliveries_along(at: ShardHarness) -> None:
             who=me,
         )
         until(at, lambda: len(there.received) == GROUP_JOBS_AT_ONCE)
+        newest = deliveries(at, me, webhook)[0]["id"]
         assert at("webhooks.delete", who=me, id=webhook["id"]).body == {
             "id": webhook["id"],
             "deleted": True,
         }
+        gone = at("webhooks.dead_letters.replay", {"ids": [newest]}, who=me).body
+        assert gone["results"] == [{"id": newest, "status": "not_found"}]
         there.let_go.set()
         at.settle()
         assert len(there.received) == GROUP_JOBS_AT_ONCE
@@ -319,6 +357,9 @@ def test_deleting_a_memory_erases_what_was_told_of_it(at: ShardHarness) -> None:
                 ).status
                 == 409
             )
+        ids = {"ids": [sent["id"], letter["id"]]}
+        results = at("webhooks.dead_letters.replay", ids, who=me).body["results"]
+        assert [each["status"] for each in results] == ["refused", "refused"]
 
 
 @pytest.mark.parametrize("hangs", [False, True])
