@@ -321,6 +321,22 @@ def test_nobody_gets_a_byte_in(service: Served) -> None:
     assert sum(1 for _ in (service.data_dir / "blobs").rglob("*")) == before
 
 
+def test_an_upload_whose_key_is_refused_leaves_no_file(service: Served) -> None:
+    """The key is read once the file is there."""
+
+    def files() -> set[Path]:
+        return {path for path in (service.data_dir / "blobs").rglob("*") if path.is_file()}
+
+    bearer, before = f"Bearer {service.register()}", files()
+    refused = service.http.post(
+        "/v1/documents/upload",
+        files={"file": ("note.txt", b"The lamp is green.")},
+        headers={"Authorization": bearer, "Idempotency-Key": "k" * 256},
+    )
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "Idempotency-Key")
+    assert files() == before
+
+
 def test_a_client_that_leaves_leaves_nothing(service: Served) -> None:
     token = service.register("leaves@example.com")
 
