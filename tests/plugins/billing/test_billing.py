@@ -166,6 +166,10 @@ def test_an_upgrade_from_a_dearer_agreement_charges_nothing(tmp_path: Path) -> N
         account.move_to("2026-05-31T23:00:00Z")
         account.operate("billing.close")
         assert account("billing.subscription").body["status"] == "active"
+        account.move_to("2026-06-01T00:00:00Z")
+        (closed,) = account.operate("billing.close")["invoices"]
+        price = account("billing.subscription").body["tier"]["price_cents"]
+        assert closed["total_cents"] == price != 50_000, "what was agreed on was the tier before"
         account.audited()
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from plugins.billing.collecting import collected, load_demand
-from plugins.billing.ledger import CREDIT_JOB, balances, credit, find
-from plugins.billing.stripe import Collected, email_of
+from plugins.billing.collecting import collected, load_demand, load_reduction
+from plugins.billing.ledger import CREDIT_JOB, VOID_JOB, balances, credit, find
+from plugins.billing.stripe import AtStripe, Collected, email_of
 from runtime.api import jobs
 from runtime.api.context import WriteContext
 from runtime.api.operation import Signed
@@ -219,18 +219,38 @@ def test_stripe_is_told_what_is_taken_back_of_what_it_collects(
     assert stripe.sent[-1].path == "/v1/invoices/in_2/void"
 
 
-def test_what_is_taken_back_while_stripe_is_asked_is_told_after(customer: MeteredHarness) -> None:
+@pytest.mark.parametrize(("taken", "told_by"), [(5_000, CREDIT_JOB), (None, VOID_JOB)])
+def test_what_is_taken_back_while_stripe_is_asked_is_told_after(
+    customer: MeteredHarness, taken: int | None, told_by: str
+) -> None:
     invoice = customer("billing.upgrade", {"tier": "pro"}).body["invoice"]
     ordinal = customer.write(lambda ctx: find(ctx, invoice["id"]))
     made = Collected("cus_1", "in_9", None, credited_cents=0)
 
     def asked_meanwhile(ctx: WriteContext) -> list[str]:
-        credit(ctx, ordinal, 5_000, "a mistake")
+        credit(ctx, ordinal, taken, "a mistake")
         ctx.prepared = made
         collected(ctx, {"ordinal": ordinal})
-        return [row.name for _, row in ctx[jobs.JOBS].scan() if row.name == CREDIT_JOB]
+        names = [row.name for _, row in ctx[jobs.JOBS].scan()]
+        return [name for name in names if name in (CREDIT_JOB, VOID_JOB)]
 
-    assert customer.write(asked_meanwhile) == [CREDIT_JOB]
+    assert customer.write(asked_meanwhile) == [told_by]
+
+
+def test_stripe_is_told_of_no_credit_note_once_all_is_paid(customer: MeteredHarness) -> None:
+    """It would be one on what was paid, and give it back itself."""
+    invoice = customer("billing.upgrade", {"tier": "pro"}).body["invoice"]
+    customer.harness.settle()
+    taken = {"invoice": invoice["number"], "amount_cents": 1_000, "reason": "a mistake"}
+    customer.operate("billing.credit_note", **taken)
+
+    def reduction() -> AtStripe | None:
+        payload = {"ordinal": customer.write(lambda ctx: find(ctx, invoice["id"]))}
+        return customer.write(lambda ctx: load_reduction(ctx, payload))
+
+    assert reduction() is not None
+    customer.operate("billing.mark_paid", invoice=invoice["number"])
+    assert reduction() is None
 
 
 def test_an_upgrade_that_waits_is_never_overdue(tmp_path: Path, stripe: StripeEndpoint) -> None:
