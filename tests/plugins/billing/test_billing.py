@@ -308,6 +308,29 @@ def test_a_change_after_the_months_end_closes_the_month_first(ada: MeteredHarnes
     )
 
 
+def test_a_downgrade_after_the_months_end_waits_for_the_end_of_the_one_that_runs(
+    ada: MeteredHarness,
+) -> None:
+    ada("billing.upgrade", {"tier": "pro"})
+    ada.move_to("2026-06-03T00:00:00Z")
+    ada("billing.downgrade", {"tier": "free"})
+    ada.operate("billing.close")
+    assert tier(ada) == "pro"
+    ada.move_to("2026-07-01T00:00:00Z")
+    ada.operate("billing.close")
+    assert tier(ada) == "free"
+
+
+def test_the_operators_word_is_for_no_month_before_it(ada: MeteredHarness) -> None:
+    ada("billing.upgrade", {"tier": "pro"})
+    ada.move_to("2026-06-03T00:00:00Z")
+    ada.operate("billing.set_tier", tier="enterprise", price_cents=120_000)
+    june = invoices(ada)[-1]
+    assert (june["period_start"], june["total_cents"]) == ("2026-05-01T00:00:00.000Z", 9_900)
+    ada.move_to("2026-07-03T00:00:00Z")
+    assert ada.operate("billing.close")["invoices"][0]["total_cents"] == 120_000
+
+
 def test_the_month_is_closed_by_itself(tmp_path: Path) -> None:
     """Calls are made half a minute before the month's end; the shard's own clock is half a minute
     after it.

@@ -181,6 +181,25 @@ def test_of_an_invoice_that_was_taken_back_what_came_is_owed_back_and_no_more(
     customer.audited()
 
 
+def test_the_operators_word_ends_the_wait_for_an_upgrade(customer: MeteredHarness) -> None:
+    invoice = customer("billing.upgrade", {"tier": "pro"}).body["invoice"]
+    said = customer.operate("billing.set_tier", tier="scale")
+    assert (said["tier"]["name"], said["pending_change"]) == ("scale", None)
+    body = report("invoice.paid", EMAIL, invoice["id"], amount_paid=6_387)
+    assert told(customer, body, signature(body, SECRET)) == 200
+    assert tier(customer) == "scale"
+    assert customer.write(balances)["refunds_payable"] == -6_387
+    customer.audited()
+
+
+def test_a_downgrade_ends_the_wait_for_an_upgrade(customer: MeteredHarness) -> None:
+    customer.operate("billing.set_tier", tier="pro")
+    invoice = customer("billing.upgrade", {"tier": "scale"}).body["invoice"]
+    shown = customer("billing.downgrade", {"tier": "free"}).body
+    assert shown["pending_change"]["tier"] == "free"
+    assert customer("billing.invoices.get", id=invoice["id"]).body["status"] == "void"
+
+
 def test_an_upgrade_whose_invoice_is_taken_back_waits_no_more(customer: MeteredHarness) -> None:
     invoice = customer("billing.upgrade", {"tier": "pro"}).body["invoice"]
     customer.operate("billing.credit_note", invoice=invoice["number"], reason="a mistake")
