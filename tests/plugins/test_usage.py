@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from plugins import usage
-from runtime.api import figures, latencies, metering
+from runtime.api import figures, jobs, latencies, metering
 from runtime.limits import RESERVATION_SECONDS_MAX
 from runtime.timestamps import parse
 from tests.support.metered import MeteredHarness, metered
@@ -286,6 +286,36 @@ def test_what_nobody_came_back_for_is_reaped(ada: MeteredHarness) -> None:
     assert ada.used() == 0
     assert ada.work(settle=reserved, credits=7).body["counted"], "the work was done all the same"
     assert ada.used() == 7
+    ada.audited()
+
+
+def test_what_is_left_when_some_was_reaped_is_reaped_in_its_time(ada: MeteredHarness) -> None:
+    """The job comes again for whichever is over first; without it they would be held for good."""
+    for _ in range(3):
+        assert ada.work(credits=0, reserve=100).status == 200
+        ada.harness.now_ms += 60_000
+    over = ada.write(
+        lambda ctx: sorted(row.expires_at for _, row in ctx[metering.USAGE_RESERVATIONS].scan())
+    )
+
+    def reap(at: int) -> int:
+        """-> when the job comes again."""
+        ada.harness.now_ms = at
+        assert ada.write(lambda ctx: metering.reap(ctx, {"period": parse(MONTH)})) == {"reaped": 1}
+        rows = ada.write(lambda ctx: [row for _, row in ctx[jobs.JOBS].scan()])
+        return max(row.run_at for row in rows if row.name == metering.REAPER)
+
+    assert [reap(over[0]), reap(over[1])] == over[1:]
+    assert ada.used() == 100
+    ada.audited()
+
+
+def test_reserved_work_is_charged_to_the_key_that_asked_for_it(ada: MeteredHarness) -> None:
+    key = ada("auth.api_keys.create", {"name": "k"}).body["key"]
+    reserved = ada("work.do", {"credits": 0, "reserve": 9}, who=key).body["charge_id"]
+    assert ada.work(settle=reserved, credits=7).body["counted"]
+    (listed,) = ada("auth.api_keys.list").body["items"]
+    assert listed["usage"] == {"requests": 1, "credits": 7}
     ada.audited()
 
 
