@@ -173,6 +173,8 @@ def test_what_a_full_disk_refused_is_written_later(tmp_path: Path) -> None:
         async def refusing(work: Any, label: str, *others: Any, **named: Any) -> Reply:
             if label == "usage" and refusals:
                 refusals.pop()
+                asked = ada.harness.form("search.search", {"query": "meanwhile"}, who=ada.token)
+                assert (await ada.harness.shard.execute(asked)).error is None
                 raise Unavailable("The disk is full.")
             return await submit(work, label, *others, **named)
 
@@ -184,8 +186,8 @@ def test_what_a_full_disk_refused_is_written_later(tmp_path: Path) -> None:
         assert ada.used() == 0
         ada("search.search", {"query": "x"})
         usage = ada("usage.get").body
-        assert usage["credits"]["used"] == 4
-        assert usage["requests"]["used"] == 3 + 3 + 2 + 1
+        assert usage["credits"]["used"] == 4 + 2
+        assert usage["requests"]["used"] == 3 + 3 + 2 + 1 + 2
         ada.audited()
 
 
