@@ -71,7 +71,8 @@ class Prepared:
     memories' further passages.
 
     out_of_vocabulary: the embedder has met none of the query's words. unread: it was not taught
-    the script of some of them; foreign: nor the language of the others
+    the script of some of them; foreign: nor the language of the others; words_of_one_language: as
+    the embedder's
     """
 
     named: Named
@@ -85,6 +86,7 @@ class Prepared:
     out_of_vocabulary: bool = False
     unread: bool = False
     foreign: bool = False
+    words_of_one_language: bool = False
     degraded: list[str] = field(default_factory=list)
 
     @property
@@ -126,6 +128,7 @@ async def prepare(call: Call, loaded: Loaded, models: Models) -> Prepared:
     embedder = models.embedder_of(space)
     prepared = Prepared(named, time.perf_counter())
     prepared.foreign = not embedder.taught(named.rest.language)
+    prepared.words_of_one_language = embedder.words_of_one_language
     meant = embedded(dated(named.rest.text, named.slips), named.slips, named.near_terms)
     text = embedder.readable(meant)
     prepared.unread = text != meant
@@ -441,7 +444,7 @@ def interact(
         told = np.array([day.terms.issuperset(word.terms) for word in prepared.words], bool)
         in_pool = among(day.ordinals, around.ordinals)
         nearest[np.ix_(in_pool[places] & (places >= 0), told)] = 1
-    interaction(found, promising, nearest, rarity)
+    interaction(found, promising, nearest, rarity, of_one_language=prepared.words_of_one_language)
     return "ranking" if has_context(columns) else "ranking_notes"
 
 

@@ -208,6 +208,10 @@ class BoundedEmbedder(ABC):
     @abstractmethod
     def space(self) -> str: ...
 
+    @property
+    def words_of_one_language(self) -> bool:
+        return False
+
     def makes(self, space: str) -> bool:
         return space == self.space
 

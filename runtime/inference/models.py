@@ -80,6 +80,13 @@ class Embedder(Protocol):
         """
         ...
 
+    @property
+    def words_of_one_language(self) -> bool:
+        """Whether the vectors of words say something of one language alone, though texts in others
+        are read.
+        """
+        ...
+
     def makes(self, space: str) -> bool:
         """Whether its vectors belong to this space."""
         ...

@@ -59,6 +59,8 @@ LANGUAGES = frozenset(
 SHARE_MAX, SHARE_MIN = 0.65, 0.35
 PIECES_OF_ENGLISH, PIECES_OF_OTHERS = 1.15, 1.5
 
+# Of the embedded model's share, what is left to it in a question.
+SHARE_ASKED = 0.75
 # Of Latin words of its languages 19 in 20 have as many, of random letters 1 in 30.
 LETTERS_A_PIECE = 2.5
 
@@ -151,15 +153,26 @@ class MultilingualEmbedder(MiniLmEmbedder):
 
     model = MultilingualMiniLm
 
+    @property
+    def words_of_one_language(self) -> bool:
+        return True
+
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> np.ndarray:
+        vectors = await super().embed(texts, is_query=is_query)
+        return _asking(vectors) if is_query else vectors
+
     async def embed_words(
         self, texts: Sequence[str], words: Sequence[Spans], *, is_query: bool = False
     ) -> list[Embedding]:
         """As MiniLmEmbedder.embed_words, but for the words of questions in other languages: what
         the embedded model makes of them is nearer to any English than to what they ask for.
         """
-        if not is_query or all(map(language.readable, texts)):
-            return await super().embed_words(texts, words, is_query=is_query)
-        return [Embedding(vector, None) for vector in await self.embed(texts, is_query=True)]
+        if not is_query:
+            return await super().embed_words(texts, words)
+        if not all(map(language.readable, texts)):
+            return [Embedding(vector, None) for vector in await self.embed(texts, is_query=True)]
+        found = await super().embed_words(texts, words, is_query=True)
+        return [each._replace(vector=_asking(each.vector[None])[0]) for each in found]
 
     def knows(self, word: str) -> bool:
         """Whether one model has met the word as one, or the other all of its pieces: a word falls
@@ -180,6 +193,17 @@ class MultilingualEmbedder(MiniLmEmbedder):
 
     def taught(self, language: str) -> bool:
         return language in LANGUAGES
+
+
+def _asking(vectors: np.ndarray) -> np.ndarray:
+    """(n, 896) unit rows of texts -> as those of questions, in which the sentence encoder has more
+    of a say: what answers them may be in any language.
+    """
+    own, sentences = vectors[:, :WIDTH], vectors[:, WIDTH:]
+    shares = np.sum(own * own, axis=1, keepdims=True)
+    asked = SHARE_ASKED * shares
+    rest = np.sqrt((1 - asked) / np.maximum(1 - shares, np.float32(1e-9)))
+    return np.concatenate([np.sqrt(np.float32(SHARE_ASKED)) * own, rest * sentences], axis=1)
 
 
 def share_of(shown: Tokens, text: str) -> float:

@@ -90,6 +90,10 @@ class WordEmbedder:
     def readable(self, text: str) -> str:
         return text if self.reads_all else latin(text)
 
+    @property
+    def words_of_one_language(self) -> bool:
+        return False
+
     def taught(self, language: str) -> bool:
         return self.reads_all or language == "english"
 

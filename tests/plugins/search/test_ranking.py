@@ -295,6 +295,19 @@ def test_interaction_is_the_share_of_words_that_a_memory_or_its_neighbours_come_
     assert not found["words"][[0, 2, 3]].any() and not found["nearby"][[0, 2, 3]].any()
 
 
+def test_words_of_one_language_count_as_they_do_on_the_average_at_least() -> None:
+    chance = np.random.default_rng(0)
+    nearest = chance.random((6, 3), np.float32)
+    nearest[1], nearest[2:] = 0, 0
+    before = nearest.copy()
+    found = ranking.Features(2)
+    promising, rarity = np.array([0, 1], np.int32), np.ones(3, np.float32)
+    interaction(found, promising, nearest, rarity, of_one_language=True)
+    assert found["words"].tolist() == pytest.approx([nearest[0].mean(), nearest[0].mean() / 2])
+    assert found["nearby"].tolist() == pytest.approx(found["words"].tolist())
+    assert (nearest == before).all()
+
+
 def test_rarity_met_is_that_of_the_words_which_a_candidate_has_itself() -> None:
     asked = np.array([1.5, 2.0, 4.0], np.float32)
     with_neighbour = pool([[1, 0, 0, 9], [0, 3, 0, 9], [2, 1, 0, 9]])

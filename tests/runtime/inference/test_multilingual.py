@@ -15,6 +15,7 @@ from runtime.inference.minilm.weights import WIDTH, ModelUnusable
 from runtime.inference.models import checkpoint_of, load_worker
 from runtime.inference.multilingual import (
     LANGUAGES,
+    SHARE_ASKED,
     SHARE_MAX,
     SHARE_MIN,
     MultilingualEmbedder,
@@ -142,10 +143,23 @@ def test_a_vector_is_the_same_whatever_else_is_asked_of_its_text(
             assert worded[row].words is not None
             if text in SAID["english"]:
                 assert read[row][1].sentences[0].tokens
+
+    asyncio.run(work())
+
+
+def test_a_question_listens_more_to_what_is_said_in_any_language(
+    embedder: MultilingualEmbedder,
+) -> None:
+    async def work() -> None:
         for text in (*SAID["english"], *SAID["japanese"]):
-            (asked,) = await embedder.embed_words([text], [[(0, 1)]], is_query=True)
-            np.testing.assert_allclose(asked.vector, plain[texts.index(text)], atol=1e-5)
-            assert (asked.words is None) == (text not in SAID["english"])
+            told = await embedder.embed([text])
+            asked = await embedder.embed([text], is_query=True)
+            (worded,) = await embedder.embed_words([text], [[(0, 1)]], is_query=True)
+            np.testing.assert_allclose(worded.vector, asked[0], atol=1e-5)
+            assert (worded.words is None) == (text not in SAID["english"])
+            np.testing.assert_allclose(np.linalg.norm(asked), 1, atol=1e-5)
+            share, of_question = (np.sum(row[:, :WIDTH] ** 2) for row in (told, asked))
+            assert of_question == pytest.approx(SHARE_ASKED * share, abs=1e-4)
 
     asyncio.run(work())
 

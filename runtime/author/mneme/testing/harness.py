@@ -85,6 +85,10 @@ class WordEmbedder:
     def readable(self, text: str) -> str:
         return text
 
+    @property
+    def words_of_one_language(self) -> bool:
+        return False
+
     def taught(self, language: str) -> bool:
         return True
 
