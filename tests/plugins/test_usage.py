@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,6 +147,22 @@ def test_searches_at_once_get_exactly_the_credits_that_are_left(ada: MeteredHarn
     answers = ada.at_once("search.search", [{"query": "key"}] * 30)
     assert sorted(answer.status for answer in answers) == [200] * 10 + [429] * 20
     assert ada.used() == 1_000
+    ada.audited()
+
+
+@pytest.mark.parametrize(
+    ("operation", "fails", "passes"),
+    [
+        ("work.look", {"fails": True}, {}),
+        ("search.search", {"query": "x", "collection_id": "col_nowhere"}, {"query": "x"}),
+    ],
+)
+def test_a_read_that_fails_holds_back_no_credits(
+    ada: MeteredHarness, operation: str, fails: dict[str, Any], passes: dict[str, Any]
+) -> None:
+    ada.work(credits=999)
+    assert ada(operation, fails).status in (404, 500)
+    assert [ada(operation, passes).status for _ in range(2)] == [200, 429]
     ada.audited()
 
 

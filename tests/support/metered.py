@@ -12,8 +12,8 @@ from typing import Any
 
 import serve_app
 from runtime.api import metering, tenants
-from runtime.api.context import WriteContext
-from runtime.api.operation import Body, Call, Idempotency, Operation, View, Write
+from runtime.api.context import ReadContext, WriteContext
+from runtime.api.operation import Body, Call, Idempotency, Operation, Read, View, Write
 from runtime.api.plugin import Plugin
 from runtime.inference import Models
 from runtime.timestamps import parse
@@ -59,6 +59,12 @@ def work(ctx: WriteContext, body: Work) -> Done:
     return Done(charge_id=charge_id.hex(), counted=counted)
 
 
+def look(ctx: ReadContext, body: Work) -> Done:
+    if body.fails:
+        raise RuntimeError("half seen")
+    return Done(charge_id="", counted=False)
+
+
 def _operation(name: str, **fields: Any) -> Operation:
     return Write(
         f"work.{name}", "POST", f"/v1/work/{name}", work, summary="", response=Done, body=Work,
@@ -74,9 +80,13 @@ PLUGIN = Plugin(
     operations=(
         _operation("do"),
         _operation("write_graph", feature="graph_write"),
+        Read(
+            "work.look", "POST", "/v1/work/look", look, summary="", response=Done, body=Work,
+            credits=lambda body: body.credits,
+        ),
         _operation("query_graph", feature=lambda body: "graph_query" if body.credits > 2 else None),
     ),
-)
+)  # fmt: skip
 
 
 class MeteredHarness:

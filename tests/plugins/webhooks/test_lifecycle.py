@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -274,6 +277,40 @@ def test_what_is_under_way_is_replayed_by_nobody(at: ShardHarness) -> None:
         there.let_go.set()
         at.settle()
         assert len(there.received) == 1
+
+
+def test_what_was_looked_at_while_its_webhook_was_disabled_is_sent_once_that_is_enabled(
+    at: ShardHarness,
+) -> None:
+    """It is enabled after a delivery found it disabled, and before that was written down."""
+    found_disabled, goes_on = asyncio.Event(), asyncio.Event()
+    parts, name = at.shard.parts, "webhooks.deliver"
+    prepare = parts.registry.jobs[name].prepare
+    assert prepare is not None
+
+    async def held_up(steps: Any, loaded: Any, payload: Any, models: Any) -> Any:
+        if loaded is None:
+            found_disabled.set()
+            await goes_on.wait()
+        return await prepare(steps, loaded, payload, models)
+
+    held = dataclasses.replace(parts.registry.jobs[name], prepare=held_up)
+    parts.registry = dataclasses.replace(parts.registry, jobs={**parts.registry.jobs, name: held})
+    with receiver(hangs=True) as there:
+        me = at.register()
+        webhook = hook(at, me, there, "memory.created")
+        memories = [{"content": f"number {n}"} for n in range(GROUP_JOBS_AT_ONCE + 1)]
+        at("memories.create_batch", {"memories": memories}, who=me)
+        until(at, lambda: len(there.received) == GROUP_JOBS_AT_ONCE)
+        body = {"url": there.url, "events": ["memory.created"]}
+        at("webhooks.update", {**body, "status": "disabled"}, who=me, id=webhook["id"])
+        there.let_go.set()
+        until(at, found_disabled.is_set)
+        at("webhooks.update", body, who=me, id=webhook["id"])
+        goes_on.set()
+        at.settle()
+        statuses = {row["status"] for row in deliveries(at, me, webhook)}
+        assert (statuses, len(there.received)) == ({"delivered"}, len(memories))
 
 
 def test_a_deleted_webhook_takes_its_deliveries_along(at: ShardHarness) -> None:
