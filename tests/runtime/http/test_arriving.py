@@ -193,6 +193,28 @@ def test_a_body_whose_time_is_over_may_still_give_way() -> None:
     asyncio.run(story())
 
 
+def test_a_piece_that_comes_as_its_body_gives_way_takes_no_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its reader has the piece before it hears of that."""
+    monkeypatch.setattr(arriving, "BODIES_ARRIVING_BYTES_MAX", ROOM)
+    room, mine = Arriving(), Arrival(HONEST, None)
+    sent = [ROOM, 1]
+
+    async def receive() -> dict[str, object]:
+        size = sent.pop(0)
+        if not sent:
+            room.begin(mine)
+            room.grow(mine, 1)
+        return {"type": "http.request", "body": b" " * size, "more_body": bool(sent)}
+
+    with pytest.raises(Unavailable):
+        asyncio.run(bodies.whole({}, receive, room, Arrival(ATTACKER, None)))
+    assert room.size == 1
+    room.end(mine)
+    assert room.size == 0
+
+
 def test_the_newest_of_those_who_send_most_bodies_gives_way() -> None:
     async def story() -> None:
         room = Arriving()

@@ -98,16 +98,27 @@ async def make(call: Any, steps: Any, models: Any) -> Reply:
 
 
 class Words:
-    """A body of `count` chunks, one a millisecond."""
+    """A body of `count` chunks, one a millisecond. Like a generator's, its chunks end before it may
+    be closed.
+    """
 
     def __init__(self, reply: Reply, wish: Wish):
         self.reply, self.wish, self.number = reply, wish, 0
+        self.is_running = False
 
     def __aiter__(self) -> Words:
         return self
 
     async def __anext__(self) -> bytes:
-        await asyncio.sleep(0.001)
+        self.is_running = True
+        try:
+            await asyncio.sleep(0.001)
+        except asyncio.CancelledError:
+            for _ in range(5):
+                await asyncio.sleep(0)  # lets go of what it holds
+            raise
+        finally:
+            self.is_running = False
         self.number += 1
         self.reply.outcome = self.number
         if self.number > self.wish.count:
@@ -117,6 +128,8 @@ class Words:
         return b"word%d " % self.number
 
     async def aclose(self) -> None:
+        if self.is_running:
+            raise RuntimeError("it is running")
         STAGE.stopped.set()
 
 
@@ -291,6 +304,21 @@ def test_a_flow_that_is_under_way_keeps_its_key(
         STAGE.go_on.set()
         assert running.result().status_code == 200
     assert STAGE.runs == 1
+
+
+def test_a_flow_that_has_ended_keeps_its_key_no_further(service: OverHttp, me: str) -> None:
+    async def keeping() -> list[asyncio.Task[Any]]:
+        """What would go on for as long as a flow may take."""
+        return [task for task in asyncio.all_tasks() if "Flow._keep" in str(task.get_coro())]
+
+    wish = {"label": "a", "wait": True}
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(service.post, "/v1/flows/make", wish, me, Idempotency_Key="k")
+        assert STAGE.reached.wait(WAIT_SECONDS_MAX)
+        assert service.run(keeping())
+        STAGE.go_on.set()
+        assert running.result().status_code == 200
+    service.until(lambda: not service.run(keeping()))
 
 
 def test_the_key_and_credits_of_a_gateway_that_is_gone_are_had_again(

@@ -394,7 +394,12 @@ def test_headers_that_may_be_there_once(service):
     head = (
         f"GET /v1/notes HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {KEY}\r\n"
     )
-    assert service.raw(f"{head}Authorization: Bearer other\r\n\r\n".encode()).split()[1] == b"400"
+    for lines in (
+        "Authorization: Bearer other",
+        "Idempotency-Key: k\r\nIdempotency-Key: l",
+        'If-Match: "1"\r\nIf-Match: "2"',
+    ):
+        assert service.raw(f"{head}{lines}\r\n\r\n".encode()).split()[1] == b"400"
     assert (
         service.raw(
             f"{head}X-Any: 1\r\nX-Any: 2\r\n".encode()

@@ -17,12 +17,22 @@ import psutil
 import pytest
 from pydantic import Field
 
-from runtime.api.operation import Body, Idempotency, Upload, UploadedFile, Write
+from runtime.api.operation import (
+    Body,
+    Call,
+    Idempotency,
+    Reply,
+    Upload,
+    UploadedFile,
+    Write,
+)
+from runtime.cluster import LocalShards
 from runtime.errors import ApiError, Unavailable
 from runtime.http.uploads import UploadReader
 from runtime.limits import UPLOADS_AT_ONCE_MAX, UPLOADS_OF_ONE_ACCOUNT_AT_ONCE_MAX
 from runtime.settings import Settings
 from storage.blobs import Blob, BlobStore
+from tests.support.in_process import in_process
 from tests.support.served import Served, served
 
 BOUNDARY = b"=_boundary"
@@ -335,6 +345,32 @@ def test_an_upload_whose_key_is_refused_leaves_no_file(service: Served) -> None:
     )
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "Idempotency-Key")
     assert files() == before
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_the_file_of_an_upload_whose_answer_was_lost_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raises: bool
+) -> None:
+    """The document may be there, and here it is; what nobody refers to is swept later."""
+    whole = LocalShards.execute
+
+    async def losing(shards: LocalShards, call: Call) -> Reply:
+        reply = await whole(shards, call)
+        if call.operation != "documents.upload" or call.preflight:
+            return reply
+        if raises:
+            raise Unavailable("Lost.")
+        return Reply(503, error=Unavailable("Lost."))
+
+    with in_process(tmp_path) as service:
+        me = service.register("ada@example.com")
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalShards, "execute", losing)
+            lost = service.upload("note.txt", b"The lamp is green.", who=me)
+            assert lost.status_code == 503
+        (document,) = service.request("GET", "/v1/documents", who=me).json()["items"]
+        content = service.request("GET", f"/v1/documents/{document['id']}/content", who=me)
+        assert (content.status_code, content.content) == (200, b"The lamp is green.")
 
 
 def test_a_client_that_leaves_leaves_nothing(service: Served) -> None:

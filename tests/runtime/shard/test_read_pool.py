@@ -4,6 +4,7 @@ lone one, begun before it is prepared.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from runtime.api.operation import Body, Read
 from runtime.api.plugin import Plugin
 from runtime.errors import NotFound
 from runtime.inference import Models
-from runtime.limits import READ_GROUP_CALLS_CROWDED_MAX, READ_GROUP_CALLS_MAX
+from runtime.limits import READ_GROUP_CALLS_CROWDED_MAX, READ_GROUP_CALLS_MAX, READ_THREADS_MAX
 from tests.support.embedding import WordEmbedder
-from tests.support.shard_harness import ShardHarness
+from tests.support.shard_harness import ShardHarness, answer_of
 from tests.support.worlds import shard_harness
 
 LONG, OVERTAKING = 1000, 1001
@@ -132,6 +133,16 @@ def test_a_long_read_does_not_hold_the_others(tmp_path: Path, counter: Counter) 
         me, eve = harness.register(), harness.register("eve@example.com", "Eve")
         answers = ask(harness, [me, eve], [LONG, OVERTAKING])
         assert [answer.status for answer in answers] == [200, 200]
+
+
+def test_one_after_the_other_each_finds_a_thread(tmp_path: Path, counter: Counter) -> None:
+    """More of them than there are threads, so that each gives its thread back."""
+    with shard_harness(tmp_path, counter.plugin) as harness:
+        me = harness.register()
+        for value in range(READ_THREADS_MAX + 2):
+            call = harness.form("numbers.double", {"value": value}, who=me)
+            reply = harness.run(asyncio.wait_for(harness.shard.execute(call), LONG_SECONDS_MAX))
+            assert answer_of(reply).status == 200
 
 
 def test_who_shares_the_machine_is_told_while_reads_wait(tmp_path: Path, counter: Counter) -> None:
