@@ -52,18 +52,18 @@ def interaction(
     nearest: np.ndarray,
     rarity: np.ndarray,
     *,
-    of_one_language: bool = False,
+    one_language: bool = False,
 ) -> None:
     """Fill in `words` and `nearby` of the promising candidates, (k,) places.
 
     nearest          (3k, q) the highest cosines of each query word in these, and in what is before
                      and after each of them
     rarity           (q,) of the query's words, which count in its proportion
-    of_one_language  words are compared in one language alone, and the candidates may be in others:
+    one_language     words are compared in one language alone, and the candidates may be in others:
                      each comes as near as they do on the average, at least, since how far off it
                      stays tells more of its language than of what it says
     """
-    if of_one_language and len(promising):
+    if one_language and len(promising):
         nearest = nearest.copy()
         own = nearest[: len(promising)]
         np.maximum(own, own.mean(axis=0), out=own)

@@ -70,9 +70,8 @@ class Prepared:
     """What a search brings to its snapshot. started: perf_counter seconds. chunks: the scan of long
     memories' further passages.
 
-    out_of_vocabulary: the embedder has met none of the query's words. unread: it was not taught
-    the script of some of them; foreign: nor the language of the others; words_of_one_language: as
-    the embedder's
+    out_of_vocabulary: the embedder has met none of the query's words; unread: it was not taught the
+    script of some, foreign: nor the language of the others. one_language: as the embedder's words
     """
 
     named: Named
@@ -86,7 +85,7 @@ class Prepared:
     out_of_vocabulary: bool = False
     unread: bool = False
     foreign: bool = False
-    words_of_one_language: bool = False
+    one_language: bool = False
     degraded: list[str] = field(default_factory=list)
 
     @property
@@ -126,9 +125,8 @@ async def prepare(call: Call, loaded: Loaded, models: Models) -> Prepared:
     """
     named, wait_seconds, space = loaded
     embedder = models.embedder_of(space)
-    prepared = Prepared(named, time.perf_counter())
+    prepared = Prepared(named, time.perf_counter(), one_language=embedder.words_of_one_language)
     prepared.foreign = not embedder.taught(named.rest.language)
-    prepared.words_of_one_language = embedder.words_of_one_language
     meant = embedded(dated(named.rest.text, named.slips), named.slips, named.near_terms)
     text = embedder.readable(meant)
     prepared.unread = text != meant
@@ -444,7 +442,7 @@ def interact(
         told = np.array([day.terms.issuperset(word.terms) for word in prepared.words], bool)
         in_pool = among(day.ordinals, around.ordinals)
         nearest[np.ix_(in_pool[places] & (places >= 0), told)] = 1
-    interaction(found, promising, nearest, rarity, of_one_language=prepared.words_of_one_language)
+    interaction(found, promising, nearest, rarity, one_language=prepared.one_language)
     return "ranking" if has_context(columns) else "ranking_notes"
 
 

@@ -302,7 +302,7 @@ def test_words_of_one_language_count_as_they_do_on_the_average_at_least() -> Non
     before = nearest.copy()
     found = ranking.Features(2)
     promising, rarity = np.array([0, 1], np.int32), np.ones(3, np.float32)
-    interaction(found, promising, nearest, rarity, of_one_language=True)
+    interaction(found, promising, nearest, rarity, one_language=True)
     assert found["words"].tolist() == pytest.approx([nearest[0].mean(), nearest[0].mean() / 2])
     assert found["nearby"].tolist() == pytest.approx(found["words"].tolist())
     assert (nearest == before).all()
