@@ -641,6 +641,29 @@ MUTANTS = (
         "test_each_set_of_instructions_computes_the_same_to_the_bit",
     ),
     Mutant(
+        "another release's weights make the same space",
+        "runtime/inference/multilingual.py",
+        "if digest != expected:",
+        "if False:",
+        "tests/runtime/cli/test_doctor.py::test_another_release_of_the_multilingual_model_is_wrong",
+    ),
+    Mutant(
+        "a text that is not all Latin has two vectors, by what is asked of it",
+        "runtime/inference/multilingual.py",
+        "part is not whole[at] and part.text",
+        "False",
+        "tests/runtime/inference/test_multilingual.py::"
+        "test_a_vector_is_the_same_whatever_else_is_asked_of_its_text",
+    ),
+    Mutant(
+        "words of other languages are compared as if they were English",
+        "runtime/inference/multilingual.py",
+        "if not all(map(language.readable, texts)):",
+        "if False:",
+        "tests/runtime/inference/test_multilingual.py::"
+        "test_a_question_listens_more_to_what_is_said_in_any_language",
+    ),
+    Mutant(
         "a text has the core that a neighbour may need",
         "runtime/inference/local_embedder.py",
         "lend(most, spared=1)",

@@ -54,6 +54,7 @@ LANGUAGES = frozenset(
     }
 )  # fmt: skip
 
+# These make the space: with any of them its name has to change.
 # The embedded model's share of a text all of whose letters are Latin: where its words fall into
 # few pieces, where they fall into many, and how many pieces a word that is.
 SHARE_MAX, SHARE_MIN = 0.65, 0.35

