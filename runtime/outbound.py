@@ -118,7 +118,7 @@ class OutboundAnswer:
     error        why there is none, in words; None with an answer
     kind         "2xx" … "5xx", "refused", "timeout" or "failed"
     body         its first bytes
-    retry_after  the Retry-After header, as it came
+    retry_after  the Retry-After header, as it came; runtime.retry_after reads it
     """
 
     kind: str

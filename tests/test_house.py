@@ -78,6 +78,7 @@ PLUGINS_MAY_IMPORT = (
         "processor_turns",
         "outbound",
         "placement",
+        "retry_after",
         "settings",
     ),
     *("signatures", "tenancy", "timestamps"),

@@ -18,8 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -67,6 +65,7 @@ from runtime.api.plugin import Job
 from runtime.api.steps import JobSteps
 from runtime.inference import Models
 from runtime.outbound import OutboundAnswer, OutboundOfAccount
+from runtime.retry_after import seconds_asked
 
 GONE = 410
 USER_AGENT = "Mneme-Webhooks/1"
@@ -231,7 +230,7 @@ def _attempted(
         WebhooksSettings.of(ctx.settings).backoff_seconds_min,
         row.tries,
         chance,
-        retry_after_ms(answer.retry_after, ctx.now),
+        seconds_asked(answer.retry_after, ctx.now / 1000),
     )
     put_delivery(ctx, msgspec.structs.replace(row, status=RETRYING, next_at=ctx.now + wait), row)
     return Again({"delivery": row.ordinal}, delay_ms=wait)
@@ -268,29 +267,17 @@ def _disable_if_hopeless(
 # --- waiting --------------------------------------------------------------------------------------
 
 
-def wait_ms(base_seconds: float, tries: int, chance: float, asked_ms: int | None = None) -> int:
+def wait_ms(
+    base_seconds: float, tries: int, chance: float, asked_seconds: float | None = None
+) -> int:
     """Milliseconds from failed attempt number `tries` (from 1) to the next one.
 
     base_seconds  after the first attempt; each further wait is twice as long
     chance        in [0, 1), for the jitter, which only prolongs
-    asked_ms      what the receiver asked for; it counts up to twice the wait
+    asked_seconds what the receiver asked for; it counts up to twice the wait
     """
     base = min(base_seconds * 2 ** (tries - 1), WEBHOOK_BACKOFF_SECONDS_MAX) * 1000
     wait = base * (1 + WEBHOOK_BACKOFF_JITTER_SHARE * chance)
-    if asked_ms is not None:
-        wait = max(wait, min(asked_ms, 2 * base))
+    if asked_seconds is not None:
+        wait = max(wait, min(asked_seconds * 1000, 2 * base))
     return int(min(wait, WEBHOOK_BACKOFF_SECONDS_MAX * 1000))
-
-
-def retry_after_ms(header: str | None, now_ms: int) -> int | None:
-    """A Retry-After header, in seconds or as a date -> milliseconds from now; None for anything
-    else.
-    """
-    text = (header or "").strip()
-    if text.isascii() and text.isdigit():
-        return int(text[:9]) * 1000
-    try:
-        at = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return None
-    return max(0, int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000) - now_ms)

@@ -42,7 +42,7 @@ from runtime.inference.language_model import (
     Usage,
     deadline,
 )
-from runtime.inference.remote_endpoint import retry_after_seconds
+from runtime.retry_after import seconds_asked
 
 
 class OpenAiLanguageModel:
@@ -409,5 +409,4 @@ def _clipped(text: str) -> str:
 
 def _retry_after(header: str | None) -> int:
     """Retry-After in whole seconds, at least 1; 1 as well when it is missing or nonsense."""
-    seconds = retry_after_seconds(header)
-    return max(1, math.ceil(seconds)) if math.isfinite(seconds) else 1
+    return max(1, math.ceil(seconds_asked(header) or 0))

@@ -24,11 +24,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from runtime import limits, tracing
+from runtime.retry_after import seconds_asked
 
 
 class EndpointFailed(Exception):
@@ -131,7 +130,7 @@ class RemoteEndpoint:
                 if status in (408, 429) or status >= 500:
                     raise _TryAgain(
                         f"status {status}",
-                        retry_after_seconds(response.headers.get("Retry-After")),
+                        seconds_asked(response.headers.get("Retry-After")) or 0.0,
                     )
                 if status != 200:
                     hint = f"check {self._section}.base_url, model and api_key"
@@ -165,20 +164,3 @@ def backoff_seconds(attempt: int) -> float:
         limits.REMOTE_BACKOFF_SECONDS_MIN * 2 ** (attempt - 1), limits.REMOTE_BACKOFF_SECONDS_MAX
     )
     return full * random.uniform(0.5, 1.0)
-
-
-def retry_after_seconds(header: str | None) -> float:
-    """Retry-After as seconds or as an HTTP date -> seconds from now; 0 when absent, past or
-    malformed.
-    """
-    if header is None:
-        return 0.0
-    if header.strip().replace(".", "", 1).isdecimal():  # some endpoints send fractions
-        return float(header)
-    try:
-        moment = parsedate_to_datetime(header)
-    except (ValueError, OverflowError):
-        return 0.0
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

@@ -12,7 +12,6 @@ A message is posted by httpcore, since httpx above it takes as much processor ti
 from __future__ import annotations
 
 import base64
-import email.utils
 import gzip
 import logging
 import random
@@ -28,6 +27,7 @@ import httpx
 from opentelemetry.util.re import parse_env_headers
 
 from runtime.limits import TRACES_ATTEMPTS_MAX, TRACES_TRIED_SECONDS
+from runtime.retry_after import seconds_asked
 from runtime.tracing.variables import number, variable
 
 log = logging.getLogger("mneme.tracing")
@@ -99,7 +99,7 @@ class Collector:
                 why = f"answers {answer.status}"
                 if answer.status not in _BUSY:
                     return why
-                asked = _asked_to_wait(httpx.Headers(answer.headers).get("retry-after", ""))
+                asked = seconds_asked(httpx.Headers(answer.headers).get("retry-after"))
                 wait = wait if asked is None else asked
             if time.monotonic() + wait >= deadline or self._ended.wait(wait):
                 return why
@@ -184,13 +184,3 @@ def _certificates() -> ssl.SSLContext:
     except OSError as unusable:  # SSLError is one
         raise CannotSend(f"{what}: {unusable.strerror or unusable}.") from None
     return known
-
-
-def _asked_to_wait(retry_after: str) -> float | None:
-    """Seconds until a time, or as many as are named; None where it is neither."""
-    if retry_after.isdecimal():
-        return float(retry_after)
-    try:
-        return max(email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time(), 0)
-    except (ValueError, OverflowError):
-        return None

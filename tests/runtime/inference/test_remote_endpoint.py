@@ -16,7 +16,6 @@ from runtime.inference.remote_endpoint import (
     EndpointRefused,
     RemoteEndpoint,
     backoff_seconds,
-    retry_after_seconds,
 )
 from runtime.limits import REMOTE_BACKOFF_SECONDS_MAX, REMOTE_BACKOFF_SECONDS_MIN
 from tests.support import sounds
@@ -149,21 +148,6 @@ def test_a_wait_past_the_deadline_fails_at_once(there: Upstream, wait: str) -> N
     there.will(refuses(503, Retry_After=wait), WELL)
     assert "status 503; its next attempt" in failure(there)
     assert len(there.requests) == 1
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        *(None, "", "soon", "-5", "1.5.2", "inf", "Wed, 21 Oct 2015 07:28:00 GMT"),
-        "Thu, 01 Jan 99999999999 00:00:00 GMT",
-    ],
-)
-def test_a_retry_after_that_says_nothing_is_none(header: str | None) -> None:
-    assert retry_after_seconds(header) == 0
-
-
-def test_a_fraction_of_a_second_is_read() -> None:
-    assert retry_after_seconds("1.5") == 1.5
 
 
 def test_pauses_grow_and_differ() -> None:
