@@ -56,12 +56,12 @@ def interaction(
 ) -> None:
     """Fill in `words` and `nearby` of the promising candidates, (k,) places.
 
-    nearest          (3k, q) the highest cosines of each query word in these, and in what is before
-                     and after each of them
-    rarity           (q,) of the query's words, which count in its proportion
-    one_language     words are compared in one language alone, and the candidates may be in others:
-                     each comes as near as they do on the average, at least, since how far off it
-                     stays tells more of its language than of what it says
+    nearest       (3k, q) the highest cosines of each query word in these, and in what is before and
+                  after each of them
+    rarity        (q,) of the query's words, which count in its proportion
+    one_language  words are compared in one language alone, and the candidates may be in others:
+                  each comes as near as they do on the average, at least, since how far off it
+                  stays tells more of its language than of what it says
     """
     if one_language and len(promising):
         nearest = nearest.copy()

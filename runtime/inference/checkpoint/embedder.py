@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from runtime.inference.checkpoint.description import Checkpoint
 from runtime.inference.checkpoint.model import CheckpointModel, open_tokenizer
 from runtime.inference.local_embedder import LocalEmbedder, ModelWorker, Worker
-from runtime.inference.minilm.embedder import latin
+from runtime.inference.minilm.embedder import latin, what_is_left
 from runtime.inference.minilm.weights import Device
 
 # The languages that queries are told apart by, and their codes in model cards.
@@ -96,8 +96,7 @@ class CheckpointEmbedder(LocalEmbedder):
         for start, end in unknown:
             kept.append(text[at:start])
             at = end
-        left = " ".join(" ".join([*kept, text[at:]]).split())
-        return left if any(char.isalnum() for char in left) else ""
+        return what_is_left(" ".join([*kept, text[at:]]))
 
 
 def _unknown_id(tokenizer: Tokenizer) -> int:

@@ -29,10 +29,19 @@ _FOREIGN = regex.compile(r"[\p{L}--\p{Latin}]\p{M}*", regex.V1)
 
 def latin(text: str) -> str:
     """The text without words of other scripts; "" when neither letter nor digit is left."""
-    if text.isascii() or not _FOREIGN.search(text):
-        return text
-    left = " ".join(_FOREIGN.sub(" ", text).split())
-    return left if any(char.isalnum() for char in left) else ""
+    return text if text.isascii() else without(_FOREIGN, text)
+
+
+def without(unread: regex.Pattern[str], text: str) -> str:
+    """The text without what a model cannot read; "" when neither letter nor digit is left."""
+    return what_is_left(unread.sub(" ", text)) if unread.search(text) else text
+
+
+def what_is_left(text: str) -> str:
+    """A text that something was taken out of, one space between words; "" when neither letter nor
+    digit is left.
+    """
+    return " ".join(text.split()) if any(char.isalnum() for char in text) else ""
 
 
 class _Cut(NamedTuple):

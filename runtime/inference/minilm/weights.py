@@ -65,7 +65,7 @@ def is_embedded_model(folder: Path) -> bool:
     """
     weights = folder / "model.safetensors"
     return not (folder / "config.json").is_file() or (
-        weights.is_file() and _digest(weights) == WEIGHTS_SHA256
+        weights.is_file() and sha256_of(weights) == WEIGHTS_SHA256
     )
 
 
@@ -106,7 +106,7 @@ def checked_weights(path: Path) -> dict[str, np.ndarray]:
     """The tensors of the file, float32, if it is the model's. Raises ModelUnusable."""
     if not path.is_file():
         raise ModelUnusable(f"{path} is missing; it should hold the weights of all-MiniLM-L6-v2.")
-    digest = _digest(path)
+    digest = sha256_of(path)
     if digest != WEIGHTS_SHA256:
         raise ModelUnusable(
             f"{path} is not all-MiniLM-L6-v2, or is damaged: its SHA-256 is {digest}, expected "
@@ -115,7 +115,8 @@ def checked_weights(path: Path) -> dict[str, np.ndarray]:
     return load_file(path)
 
 
-def _digest(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
