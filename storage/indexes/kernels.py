@@ -2,6 +2,9 @@
 interpreter's lock, and loaded when the first of them is called, since the compiler takes as long to
 load as a command that compiles nothing takes altogether.
 
+What no process has compiled yet a process of its own compiles, which then ends: the compiler keeps
+hundreds of megabytes that a service would never give back.
+
 Arrays are C-ordered. An `in_array` is only read, and may be a view of stored bytes, which NumPy
 marks read-only; an `out_array` is written.
 """
@@ -11,15 +14,21 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import importlib
+import logging
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from threading import RLock
+from threading import RLock, Thread
 from time import monotonic, sleep
 from typing import Any, BinaryIO, cast
 
 import numpy as np
+
+log = logging.getLogger("mneme.indexes")
 
 # Names of Numba's types.
 INT8, INT32, INT64 = "int8", "int32", "int64"
@@ -27,11 +36,14 @@ UINT16, UINT32, UINT64 = "uint16", "uint32", "uint64"
 FLOAT32, BOOL = "float32", "boolean"
 
 COMPILING_SECONDS_MAX = 60  # one module's loops, on a busy machine
+ALL_COMPILED_SECONDS_MAX = 300
 _PAUSE_SECONDS_MIN, _PAUSE_SECONDS_MAX = 0.001, 0.05
 _SCIPY = "scipy.linalg"
 _loading = RLock()
 _declared: list[Kernel] = []
 _known: dict[int, Kernel] = {}  # by id(): of each, and of what was compiled of it
+_left_to_another = 0  # how many were declared when a process was asked to compile them all
+compiles_apart = True  # False in that process
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +113,8 @@ class Kernel:
             made = njit(**self._options)(self._function)
             if signature is not None:
                 _note_what_is_in(made, self._sources, self._constants)
+                if not _is_kept(made, signature):
+                    _compile_apart()
                 with _one_at_a_time(made):
                     made.compile(signature)
                 made.disable_compile()
@@ -115,6 +129,62 @@ def _note_what_is_in(made: Any, sources: Collection[str], constants: Collection[
     file = made._cache._cache_file
     digests = (hashlib.sha256(Path(each).read_bytes()).digest() for each in sorted(sources))
     file._source_stamp = (file._source_stamp, *digests, *sorted(constants))
+
+
+def _is_kept(made: Any, signature: Any) -> bool:
+    """Whether the loop was compiled before, for this processor."""
+    cache = made._cache
+    key = cache._index_key(signature, made.targetctx.codegen())
+    return key in cache._cache_file._load_index()
+
+
+def _compile_apart() -> None:
+    """Have a process compile all that is declared, unless one was asked to. What it fails in is
+    compiled here.
+    """
+    global _left_to_another
+    if not compiles_apart or _left_to_another == len(_declared):
+        return
+    _left_to_another = len(_declared)
+    modules = sorted({each._function.__module__ for each in _declared} - {"__main__"})
+    asked = f"from {__name__} import compile_modules; compile_modules({modules!r})"
+    found_here = os.pathsep.join(filter(None, sys.path))
+    try:
+        # Its end of the pipe closes when this process ends, however that comes.
+        with subprocess.Popen(
+            [sys.executable, "-P", "-c", asked],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": found_here},
+            start_new_session=True,
+        ) as compiling:
+            try:
+                status = compiling.wait(ALL_COMPILED_SECONDS_MAX)
+            finally:
+                compiling.kill()
+    except (OSError, subprocess.TimeoutExpired) as failed:
+        log.warning("loops are compiled in this process: %s", failed)
+    else:
+        if status:
+            log.warning("loops are compiled in this process; another one ended with %d", status)
+
+
+def compile_modules(modules: Collection[str]) -> None:
+    """Compile what these modules declare, in this process, which ends with the one that asked for
+    it: with its standard input.
+    """
+    global compiles_apart
+
+    def end_with_input() -> None:
+        os.read(0, 1)
+        os._exit(1)
+
+    Thread(target=end_with_input, daemon=True).start()
+    compiles_apart = False
+    for name in modules:
+        importlib.import_module(name)
+    load_kernels()
 
 
 @contextlib.contextmanager

@@ -25,6 +25,8 @@ def nearest(rows, asked):
 LOADED = """
 import sys
 import numba
+from storage.indexes import kernels
+kernels.compiles_apart = False
 from loops import nearest
 print("ready", flush=True)
 sys.stdin.readline()
@@ -87,7 +89,9 @@ CALLING = """
 from by_hand import written
 from called import share
 from numbers_of import MORE
+from storage.indexes import kernels
 from storage.indexes.kernels import INT64, kernel
+kernels.compiles_apart = False
 
 @kernel(INT64, result=INT64)
 def shared(number):
@@ -111,3 +115,37 @@ def test_a_change_of_what_is_compiled_into_a_loop_is_compiled(tmp_path: Path) ->
         )  # fmt: skip
         said.append(found.stdout.split())
     assert said == [["14", "0"], ["14", "1"], ["21", "0"], ["22", "0"], ["27", "0"]]
+
+
+APART = """
+import resource
+from loops import nearest
+import numpy as np
+print(nearest(np.ones((2, 3), np.float32), np.ones(3, np.float32)))
+print(sum(nearest.compiled().stats.cache_misses.values()))
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 0)
+"""
+
+
+def test_a_process_that_ends_compiles_for_one_that_stays(tmp_path: Path) -> None:
+    (tmp_path / "loops.py").write_text(LOOPS)
+    said = []
+    for _ in range(2):
+        found = subprocess.run(
+            [sys.executable, "-B", "-c", APART], capture_output=True, text=True, timeout=60,
+            check=True, env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        )  # fmt: skip
+        said.append(found.stdout.split())
+    assert said == [["3.0", "0", "True"], ["3.0", "0", "False"]]
+
+
+def test_what_no_other_process_can_compile_is_compiled_here(tmp_path: Path) -> None:
+    (tmp_path / "loops.py").write_text(LOOPS + "\nimport sys\nassert 'stays' in sys.modules\n")
+    (tmp_path / "stays.py").write_text("from loops import *")
+    found = subprocess.run(
+        [sys.executable, "-B", "-c", "import stays" + APART],
+        capture_output=True, text=True, timeout=60, check=True,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+    )  # fmt: skip
+    assert found.stdout.split() == ["3.0", "1", "True"]
+    assert "loops are compiled in this process" in found.stderr
