@@ -35,7 +35,7 @@ from plugins.learning.statistics import (
     probability_best,
 )
 from plugins.learning.views import decided_view
-from plugins.memories import WriteSettings
+from plugins.memories import WriteSettings, get_row
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Reply
 from runtime.inference import Models
@@ -48,9 +48,9 @@ def load_decision(ctx: ReadContext, body: NewDecision) -> float:
     work.
     """
     number_of(ctx, body.collection_id)
-    for candidate in body.candidates:
-        for memory_id in candidate.memory_ids or ():
-            ctx.check_id("mem", memory_id)
+    named = (memory_id for each in body.candidates for memory_id in each.memory_ids or ())
+    for memory_id in dict.fromkeys(named):
+        get_row(ctx, memory_id)
     return WriteSettings.of(ctx.settings).ready_wait_ms / 1000
 
 

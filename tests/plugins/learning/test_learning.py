@@ -58,6 +58,23 @@ def test_a_choice_comes_with_its_whole_distribution_and_its_exact_propensity(
     ) == ([], "pending", None, 0)
 
 
+def test_candidates_are_spoken_for_by_memories_that_can_be_read(office: LearningHarness) -> None:
+    kept, gone = (
+        office("memories.create_raw", {"content": text}, who=office.me).body["id"]
+        for text in ("Refunds pleased Ada.", "Vouchers did not.")
+    )
+    assert office("memories.delete", who=office.me, id=gone).status == 200
+    body = {"policy_key": POLICY, "candidates": [{**TWO[0], "memory_ids": [kept, gone]}, TWO[1]]}
+    refused = office("learning.decide", body, who=office.me)
+    assert (refused.status, refused.body["code"]) == (404, "resource_not_found")
+    body["candidates"][0]["memory_ids"] = [kept]
+    made = office("learning.decide", body, who=office.me, key="once")
+    assert made.status == 201
+    assert office("memories.delete", who=office.me, id=kept).status == 200
+    again = office("learning.decide", body, who=office.me, key="once")
+    assert (again.status, again.body["decision_id"]) == (201, made.body["decision_id"])
+
+
 def test_without_evidence_the_baseline_acts_except_for_the_explored_share(
     office: LearningHarness,
 ) -> None:
