@@ -73,6 +73,11 @@ def _known_facet(name: str) -> str:
     return name
 
 
+def _unless_empty(boosts: Boosts | None) -> Boosts | None:
+    """The boosts; None for those that boost nothing, which order no results anew."""
+    return boosts if boosts is not None and any(boosts.model_dump().values()) else None
+
+
 class AdvancedBody(SearchBody):
     date_range_start: Timestamp | None = Field(
         default=None, description="Only what happened at this instant or later (occurred_at)."
@@ -82,7 +87,7 @@ class AdvancedBody(SearchBody):
         description="Only what happened at this instant or earlier (occurred_at); of a date "
         "without a time, on that day too.",
     )
-    boosts: Boosts | None = Field(
+    boosts: Annotated[Boosts | None, AfterValidator(_unless_empty)] = Field(
         default=None, description="What counts for more, or less, in the order of results."
     )
     facets: list[Annotated[str, AfterValidator(_known_facet)]] = Field(
@@ -323,9 +328,8 @@ OPERATIONS = (
         credits=2,
         summary="Search with boosts, facets, date ranges, diversity and reranking",
         description="All that a search takes, and more. Boosts, a reranker and diversity change "
-        "the "
-        "order of what was found, not what "
-        "is found; facets count over all of it.",
+        "the order of what was found, not what is found; where one of them is asked for, "
+        "`relevance` is `all` when absent. Facets count over all of it.",
         example={
             **EXAMPLE_QUERY,
             "filters": {"metadata.room": {"in": ["kitchen", "hall"]}},

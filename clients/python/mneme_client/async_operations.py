@@ -3643,8 +3643,8 @@ class AsyncSearch:
         """Search with boosts, facets, date ranges, diversity and reranking.
 
         All that a search takes, and more. Boosts, a reranker and diversity change the order
-        of what was found, not what is found; facets count over all of it. Needs the scope
-        `read`.
+        of what was found, not what is found; where one of them is asked for, `relevance` is
+        `all` when absent. Facets count over all of it. Needs the scope `read`.
 
         query                   What to look for, in plain words.
         collection_id           Search this collection only.

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 76429319fedb53db35c01cb554ef43f4cffe50f3cf641e3db6f362c149561f41
+// SHA-256 of the document: 9bbd330e3652d9803765af493c200d48ecc78962b94c7f25be532a921dbe2317
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -2562,7 +2562,8 @@ export class Search {
    * Search with boosts, facets, date ranges, diversity and reranking
    *
    * All that a search takes, and more. Boosts, a reranker and diversity change the order of what
-   * was found, not what is found; facets count over all of it. Needs the scope `read`.
+   * was found, not what is found; where one of them is asked for, `relevance` is `all` when
+   * absent. Facets count over all of it. Needs the scope `read`.
    */
   readonly advanced = (
     body: Schemas["AdvancedBody"],

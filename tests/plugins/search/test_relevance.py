@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,3 +96,13 @@ def test_whoever_orders_results_anew_is_given_all_of_them(library: AdvancedSearc
     assert set(library.order(QUESTION, diversity=0.5)) == every
     assert set(library.order(QUESTION)) < every
     assert set(library.order(QUESTION, diversity=0.5, relevance="strict")) < every
+
+
+@pytest.mark.parametrize("nothing", [{}, {"importance": 0, "tags": {}}, {"colour": 2}])
+def test_boosts_that_boost_nothing_change_nothing(
+    library: AdvancedSearchHarness, nothing: dict[str, Any]
+) -> None:
+    plain = library.ask(QUESTION)
+    assert library.ask(QUESTION, boosts={"importance": 0.1})["total"] > plain["total"]
+    answer = library.ask(QUESTION, boosts=nothing)
+    assert answer["results"] == plain["results"] and answer["total"] == plain["total"]
