@@ -66,7 +66,7 @@ from plugins.memories import MemoryRow, find_row, find_rows_at, get_row, unreada
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Event, Reply, View
 from runtime.api.pagination import envelope, newest_first, position
-from runtime.errors import BadRequest, ValidationFailed
+from runtime.errors import ValidationFailed
 from runtime.ids import id_tag
 from runtime.settings import Settings
 from runtime.timestamps import iso
@@ -295,11 +295,11 @@ def _end(
 
 def remove_relationship(ctx: WriteContext, body: RelationshipChoice) -> dict[str, Any]:
     chosen = body.relationship_id or ctx.query.relationship_id
+    loc = ("body", "relationship_id")
     if chosen is None:
-        raise BadRequest(
-            "Name the relationship: ?relationship_id=… or a body with relationship_id.",
-            param="relationship_id",
-        )
+        raise ValidationFailed.at(loc, "is required unless the query has it", "missing")
+    if ctx.query.relationship_id not in (None, chosen):
+        raise ValidationFailed.at(loc, "must not differ from the query's")
     row = get_relationship(ctx, chosen)
     delete_relationship(ctx, row)
     ctx.emit(GRAPH_CHANGED, {"id": row.id}, row.id)

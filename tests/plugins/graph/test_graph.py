@@ -66,6 +66,21 @@ def test_the_same_name_may_be_two_things(world: GraphHarness) -> None:
     assert world("graph.entities.list", query={"name_prefix": "Z"}).body["items"] == []
 
 
+@pytest.mark.parametrize("in_body", [True, False])
+def test_a_relationship_to_delete_is_named_once(world: GraphHarness, in_body: bool) -> None:
+    one, other = (
+        {"relationship_id": world.relate("Ada", "knows", name)["id"]} for name in ("Bo", "Cy")
+    )
+    delete = "graph.relationships.delete"
+    for body, query, kind in (({}, None, "missing"), (one, other, "value_error")):
+        refused = world(delete, body, query=query)
+        assert (refused.status, refused.body["details"][0]["type"]) == (422, kind)
+        assert refused.body["details"][0]["loc"] == ["body", "relationship_id"]
+    body, query = (one, None) if in_body else ({}, one)
+    assert world(delete, body, query=query).body == {"id": one["relationship_id"], "deleted": True}
+    assert world(delete, other, query=other).status == 200
+
+
 def test_deleting_an_entity_takes_its_relationships(world: GraphHarness) -> None:
     made = world.relate("Ada", "knows", "Charles")
     assert [entity["name"] for entity in made["created_entities"]] == ["Ada", "Charles"]
