@@ -643,9 +643,16 @@ MUTANTS = (
     Mutant(
         "another release's weights make the same space",
         "runtime/inference/multilingual.py",
-        "if digest != expected:",
+        "if digest != SHA256[name]:",
         "if False:",
         "tests/runtime/cli/test_doctor.py::test_another_release_of_the_multilingual_model_is_wrong",
+    ),
+    Mutant(
+        "the service compiles its loops itself, and keeps the compiler's memory",
+        "storage/indexes/kernels.py",
+        "if not _is_kept(made, signature):",
+        "if False:",
+        "tests/storage/indexes/test_kernels.py::test_a_process_that_ends_compiles_for_one_that_stays",
     ),
     Mutant(
         "a text that is not all Latin has two vectors, by what is asked of it",
